@@ -15,8 +15,8 @@ from siamese_news.text.languages import BACKGROUND
 from siamese_news.text.spaceless import length_of
 from siamese_news.utils.terminal import counted
 
+# Posts that share a rare word with an article, or two common ones, score above this.
 WEAK = 0.02
-"""Posts that share a rare word with an article, or two common ones, score above this."""
 
 # Share of a pool from which a filter may have kept too much.
 _LARGE_SHARE = 0.2

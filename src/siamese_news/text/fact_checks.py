@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from siamese_news.text.languages import BACKGROUND, language_of_seed
 from siamese_news.utils.unicode import normalized
 
+# A text of fewer words does not show whether it checks a claim.
 LEAST_WORDS = 25
-"""A text of fewer words does not show whether it checks a claim."""
 
 # What such words begin with, by language, and words that begin others (Dutch "nep" begins "Nepal").
 # Those of English are measured on development pools; of the others it is only measured that reports

@@ -18,8 +18,8 @@ from siamese_news.text.tokens import Tokenizer
 from siamese_news.utils.cache import load_arrays, private_folder, save_arrays
 from siamese_news.utils.unicode import normalized
 
+# The language of the background text behind the IDF of the model that ships.
 BACKGROUND = "en"
-"""The language of the background text behind the IDF of the model that ships."""
 
 # Words that English has and its neighbors have not, or seldom: a sixth of any English prose.
 _ENGLISH = frozenset(

@@ -29,6 +29,7 @@ def ranges(code_points: list[int]) -> str:
 
 # Combining marks are not \w for `re`, yet Hindi, Thai and decomposed accents are made of them.
 # Variation selectors and the keycap mark are left to the emoji.
+# Body of a character class: combining marks.
 MARKS = ranges(
     [
         code
@@ -38,7 +39,6 @@ MARKS = ranges(
         and code != 0x20E3
     ]
 )
-"""Body of a character class: combining marks."""
 
 
 # Bodies of character classes: letters and marks. Digits stay numbers, signs stay marks.
@@ -59,8 +59,8 @@ _WIDE = (
     "\u2f00-\u2fdf\u3200-\u3296\u3298\u329a-\u33ff"
     "\uff01\uff02\uff04-\uff06\uff08-\uff1f\uff21-\uffdc"
 )
+# Body of a character class: the letters and marks of these scripts.
 LETTERS = "".join(_SCRIPT.values())
-"""Body of a character class: the letters and marks of these scripts."""
 
 _EAST_ASIAN = re.compile(rf"[{LETTERS}{_WIDE}]")
 _LETTER = re.compile(rf"[{LETTERS}]")

@@ -15,10 +15,10 @@ _NAMES = "ENOSPC EDQUOT EFBIG EROFS EACCES EPERM ENOTDIR EISDIR EEXIST ENAMETOOL
 _UNWRITABLE = {getattr(errno, name) for name in _NAMES.split()}
 
 
+# The signals that end a process; SIGHUP comes when its terminal is closed (not on Windows).
 ENDING = [
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
-"""The signals that end a process; SIGHUP comes when its terminal is closed (not on Windows)."""
 
 
 class _Terminated(KeyboardInterrupt):

@@ -17,8 +17,8 @@ from typing import Any
 
 from siamese_news.errors import InputError
 
+# Set to ``json``, this variable makes progress a JSON line on stderr, for programs that watch.
 PROGRESS = "SIAMESE_NEWS_PROGRESS"
-"""Set to ``json``, this variable makes progress a JSON line on stderr, for programs that watch."""
 
 
 def use_safe_paths() -> None:

@@ -17,8 +17,8 @@ from siamese_news.utils.files import atomic_write, json_text
 
 T = TypeVar("T")
 
+# How many, or how many bytes.
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
-"""How many, or how many bytes."""
 
 _CHECKSUM = b', "crc32": '
 
