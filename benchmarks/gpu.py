@@ -19,6 +19,7 @@ from typing import Any, get_args
 
 import numpy as np
 import torch
+from models.distillation.distil_data import TaughtTexts
 from torch import Tensor, nn
 
 from benchmarks.measure import machine
@@ -31,7 +32,6 @@ from siamese_news.sparsity import AdaptiveEntmax, Softmax
 from siamese_news.sparsity.entmax import entmax
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.training.datamodule import SiameseDataModule
-from siamese_news.training.distil_data import TaughtTexts
 from siamese_news.utils.files import write_json
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from models.distillation import distil
 from numpy.typing import NDArray
 from papers.training_runs import compose_training
 from sklearn.metrics import average_precision_score
@@ -33,7 +34,6 @@ from sklearn.metrics import average_precision_score
 from benchmarks.line_chart import Line, line_chart
 from siamese_news.data.sources import open_source
 from siamese_news.model import Model
-from siamese_news.training import distil
 from siamese_news.utils.files import write_json
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 import torch
 
+from models.distillation.corpus import count_words, read_corpus
 from models.pretrained.list_student import (
     ListsToRank,
     Student,
@@ -24,7 +25,6 @@ from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.content_words import content_words, smoothed_idf
 from siamese_news.training import job
 from siamese_news.training.build import build_text, instantiate
-from siamese_news.training.corpus import count_words, read_corpus
 from siamese_news.training.datamodule import SiameseDataModule
 from siamese_news.training.link import measure
 from siamese_news.training.teacher import TeacherOptions, taught

@@ -381,11 +381,14 @@ def test_a_requeued_slurm_job_goes_on_in_its_folder(tmp_path):
     assert max(seen) == epochs - 1
 
 
-DISTIL = """
+DISTIL = f"""
+import sys
+
+sys.path.append({str(Path(__file__).parents[2])!r})  # models/ is in no wheel
 import numpy as np
 from zlib import crc32
 from siamese_news.train import main
-from siamese_news.training import distil_data
+from models.distillation import distil_data
 
 def hashed(texts, **_):
     rows = np.zeros((len(texts), 24), np.float32)

@@ -10,6 +10,14 @@ import torch
 from hydra import compose, initialize_config_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from models.distillation import distil_data
+from models.distillation.corpus import student_texts
+from models.distillation.distil import (
+    axes_of,
+    distillation_loss,
+    first_vectors,
+    principal_axes,
+)
 from tests.commands import python_m
 from tests.training.counting_teacher import counted_words
 from torch.nn.functional import normalize
@@ -19,15 +27,8 @@ from siamese_news.errors import InputError
 from siamese_news.model import Model
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.train import check_groups, train
-from siamese_news.training import distil_data, teacher
-from siamese_news.training.corpus import student_texts
+from siamese_news.training import teacher
 from siamese_news.training.datamodule import SiameseDataModule
-from siamese_news.training.distil import (
-    axes_of,
-    distillation_loss,
-    first_vectors,
-    principal_axes,
-)
 
 SMALL = (
     "task=distil",

@@ -1,1 +1,1 @@
-"""Training: the tasks `link`, `distil` and `rerank`, and their shared parts."""
+"""Training: the tasks `link` and `rerank`, and what the recipes in models/ share with them."""

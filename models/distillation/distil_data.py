@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from typing_extensions import override
 
+from models.distillation.corpus import read_corpus, read_texts, student_texts
 from siamese_news.data.samplers import TextBatchSampler
 from siamese_news.errors import InputError
 from siamese_news.model.siamese import Model
@@ -18,7 +19,6 @@ from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.training.build import fingerprint
-from siamese_news.training.corpus import read_corpus, read_texts, student_texts
 from siamese_news.training.datamodule import Batches, DataOptions, SiameseDataModule
 from siamese_news.training.teacher import first_words, teacher_vectors
 

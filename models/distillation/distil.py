@@ -13,6 +13,8 @@ from torch import Tensor
 from torch.nn.functional import kl_div, normalize
 from typing_extensions import override
 
+from models.distillation.corpus import CutOptions, count_words
+from models.distillation.distil_data import DistilDataModule
 from siamese_news.encoders import TokenEmbedding, WhitenedEncoder
 from siamese_news.errors import InputError
 from siamese_news.evaluation.results import model_card
@@ -24,8 +26,6 @@ from siamese_news.text.token_ids import TokenIds
 from siamese_news.training import job
 from siamese_news.training.build import build_text, encoder_of, instantiate
 from siamese_news.training.callbacks import RankMonitor, load_selected, selection
-from siamese_news.training.corpus import CutOptions, count_words
-from siamese_news.training.distil_data import DistilDataModule
 from siamese_news.training.distributed import leave_group
 from siamese_news.training.finetune import open_start
 from siamese_news.training.launch import is_first_process
