@@ -20,6 +20,7 @@ from siamese_news.utils.plugins import find_class
 
 __all__ = [
     "ENCODERS",
+    "REGISTERED",
     "BagEncoder",
     "CNNEncoder",
     "Encoder",
@@ -35,6 +36,7 @@ __all__ = [
     "places_of",
     "preset",
     "preset_names",
+    "register_encoder",
 ]
 
 ENCODERS: dict[str, type[Encoder]] = {
@@ -51,6 +53,40 @@ ENCODERS: dict[str, type[Encoder]] = {
 }
 """Our encoders by class name; a test checks that conf/ has those that are trained. Installed
 packages add others (`siamese_news.utils.plugins`)."""
+
+
+# The classes of `register_encoder`, by name.
+REGISTERED: dict[str, type[Encoder]] = {}
+
+
+def register_encoder(encoder: type[Encoder]) -> type[Encoder]:
+    """Make a class of your own an encoder by its name, in this process; it can be a decorator.
+
+    The name is an option of `build_encoder`, `SiameseModule` and, in a script that calls
+    `siamese_news.train.main`, of ``encoder=``. A model folder names class and module, which you
+    import before you open it.
+
+    Args:
+        encoder: derived from `Encoder`.
+
+    Raises:
+        InputError: it is no such class, or one of ours has its name.
+
+    Example:
+        >>> from siamese_news.encoders import BagEncoder, build_encoder, register_encoder
+        >>> @register_encoder
+        ... class MyBag(BagEncoder):
+        ...     pass
+        >>> build_encoder("MyBag", input_dim=5, output_dim=3).output_dim
+        3
+    """
+    if encoder.__name__ in ENCODERS or not issubclass(encoder, Encoder):
+        raise InputError(
+            f"register_encoder: {encoder!r} is one of ours by its name, or is not derived from "
+            "Encoder; expected a class of your own that is"
+        )
+    REGISTERED[encoder.__name__] = encoder
+    return encoder
 
 
 def build_encoder(config: str | Mapping[str, Any], **options: Any) -> Encoder:
@@ -90,7 +126,9 @@ def build_encoder(config: str | Mapping[str, Any], **options: Any) -> Encoder:
 
 def _class_and_options(config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     options = dict(config)
-    encoder = find_class("encoders", ENCODERS, options, also=preset_names())
+    encoder = find_class(
+        "encoders", ENCODERS | REGISTERED, options, also=preset_names(), base=Encoder
+    )
     if isinstance(options.get("sparsity"), Mapping):
         inner = dict(options["sparsity"])
         name = inner.pop("class", None)

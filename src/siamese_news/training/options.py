@@ -16,10 +16,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pytorch_lightning.utilities.parsing import collect_init_args
 
+from siamese_news.encoders import REGISTERED
 from siamese_news.errors import InputError
 from siamese_news.training.launch import argument_error
 from siamese_news.training.schema import check_config
-from siamese_news.utils.plugins import Kind, added, load, package_of
+from siamese_news.utils.plugins import Kind, added, load
 
 _PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
 
@@ -104,26 +105,26 @@ def names_of(group: str) -> frozenset[str]:
     )
 
 
-@functools.cache
 def add_installed() -> None:
-    """Make the encoders and rerankers of installed packages options: ``encoder=NAME``.
+    """Make encoders and rerankers of installed packages options, and those of `register_encoder`.
 
     Each has the plain values that its class has as defaults.
     """
     for kind, group in (("encoders", "encoder"), ("rerankers", "ranker")):
-        for name, point in added(cast(Kind, kind)).items():
-            parameters = signature(load(point)).parameters.values()
+        of_packages = {
+            name: load(point) for name, point in added(cast(Kind, kind)).items()
+        }
+        of_scripts = REGISTERED if kind == "encoders" else {}
+        for name, made in {**of_scripts, **of_packages}.items():
             defaults = {
                 parameter.name: parameter.default
-                for parameter in parameters
+                for parameter in signature(made).parameters.values()
                 # The word vectors and the task set these.
                 if parameter.name not in ("input_dim", "features")
                 and isinstance(parameter.default, _PLAIN)
             }
-            node = {"_target_": f"{point.module}.{point.attr}", **defaults}
-            ConfigStore.instance().store(
-                f"{name}.yaml", node, group, provider=package_of(point)
-            )
+            node = {"_target_": f"{made.__module__}.{made.__qualname__}", **defaults}
+            ConfigStore.instance().store(f"{name}.yaml", node, group)
 
 
 def plain_options(config: DictConfig) -> dict[str, Any]:

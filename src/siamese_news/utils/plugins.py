@@ -1,8 +1,9 @@
 """What installed packages add through entry points: commands, encoders, readers, rerankers."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
+from types import NoneType
 from typing import Any, Literal, cast
 
 from siamese_news.errors import InputError
@@ -71,6 +72,8 @@ def class_in_folder(
 ) -> dict[str, str]:
     """How a model folder names a class: ``class`` and, if a package adds it, ``package``.
 
+    An encoder of no package is named by its ``module``, which its user imports again.
+
     Raises:
         InputError: loading the folder could not find it again.
     """
@@ -80,12 +83,20 @@ def class_in_folder(
     for point in added(kind).values():
         if point.attr == name and load(point) is class_name:
             return {"class": name, "package": package_of(point)}
-    page = f"{'an' if kind == 'encoders' else 'a'}-{kind[:-1]}"
+    if kind == "encoders":
+        return {"class": class_name.__qualname__, "module": class_name.__module__}
     raise InputError(
         f"{class_name.__module__}.{name} is in no entry point of the group siamese_news.{kind}, so its "
         "model folder could not be loaded; see "
-        f"https://github.com/siamese-news/siamese_news/blob/main/docs/add-{page}.md"
+        f"https://github.com/siamese-news/siamese_news/blob/main/docs/add-a-{kind[:-1]}.md"
     )
+
+
+def _subclasses(base: type) -> Iterator[type]:
+    inherited: type
+    for inherited in base.__subclasses__():
+        yield inherited
+        yield from _subclasses(inherited)
 
 
 def find_class(
@@ -94,16 +105,27 @@ def find_class(
     options: dict[str, Any],
     *,
     also: Iterable[str] = (),
+    base: type = NoneType,
 ) -> Any:
-    """The class that ``class`` and ``package`` name, which are taken out of `options`.
+    """The class that ``class``, ``package`` and ``module`` name, which are taken out of `options`.
 
-    `ours` has this package's classes by name; `also` other names that a user can type.
+    `ours` has this package's classes by name; `also` other names that a user can type. A ``module``
+    is never imported: its class is looked for among the subclasses of `base` that there are.
 
     Raises:
         InputError: the class is unknown; the message names the package that it comes with.
     """
     name = options.pop("class", None)
     package = options.pop("package", None)
+    if module := options.pop("module", None):
+        for subclass in _subclasses(base):
+            if (subclass.__module__, subclass.__qualname__) == (module, name):
+                return subclass
+        raise InputError(
+            f"{kind[:-1]} {str(name)[:99]!r} is a class of the module {str(module)[:99]!r}, which is "
+            "not imported here, and nothing from a model folder is; if you trust it, import it "
+            "before you open the folder"
+        )
     if name in ours:
         return ours[name]
     others = added(kind)
