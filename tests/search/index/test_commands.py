@@ -91,6 +91,9 @@ def test_seeds_of_another_language_are_told_and_give_the_same(pool):
     run("index", "--posts", pool / "de.jsonl", "--out", pool / "de.index")
     rows, done = both(pool, "rank", *seeds(pool, "de.txt"), name="de")
     assert rows and "'de'" in done.stderr
+    assert "lacks the language of 1 seed." in " ".join(done.stderr.split())
+    _, done = both(pool, "rank", *seeds(pool, "flood.txt"), name="de")
+    assert "lacks the language" not in done.stderr
 
 
 def test_only_posts_that_can_matter_are_scored(pool):

@@ -152,6 +152,9 @@ def observe_candidates(
 
     `form` is that of the scorer before the pool.
     """
+    setting = observer.setting
+    if setting.foreign.any():  # the n-grams of such a seed are counted over all posts
+        return None
     bounds = Bounds(form, posts.codes)
     candidates_of = _Candidates(observer)
     best = _Best(candidates_of, posts)
@@ -172,7 +175,6 @@ def observe_candidates(
         for _ in range(bounds.articles)
         if form.quantile is not None
     ]
-    setting = observer.setting
     most_about = np.zeros(bounds.articles, np.int64)
     near_rows = [np.zeros(0, np.int64)]
     highest = [np.zeros(len(segment), np.float32) for segment in posts.segments]
@@ -189,7 +191,7 @@ def observe_candidates(
     best.score()
     # Where the rest of the pool may change a degree, the candidates are not enough.
     degrees = decided_degrees(setting, most_about, len(posts), np.ones(len(setting)))
-    if setting.foreign.any() or degrees.any():
+    if degrees.any():
         return None
     about = candidates_of.near(posts.token_ids(np.concatenate(near_rows)))
     counts = _counts(candidates_of, form, bounds, posts, tails)

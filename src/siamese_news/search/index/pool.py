@@ -56,6 +56,7 @@ class PostIndex(Pool):
         self._segments = self.manifest.open_segments(path, model.output_dim)
         self._observed: Ints | None = None  # their rows; None: all posts
         self._learned: Learned | None = None
+        self._foreign = 0  # seeds whose language the vocabulary lacks
         self._sample: list[Post] = []
 
     def __len__(self) -> int:
@@ -103,6 +104,12 @@ class PostIndex(Pool):
 
     @override
     def remarks(self) -> list[str]:
+        if self._foreign:
+            return [
+                f"All posts of the index were read and scored: the vocabulary of the model lacks the "
+                f"language of {counted(self._foreign, 'seed')}. Other seeds are faster in a search of "
+                "their own."
+            ]
         if self.scored >= len(self):
             return []
         return [
@@ -128,13 +135,14 @@ class PostIndex(Pool):
         """See `Pool`: the scorer observes only posts that can matter, where that is known."""
         posts = self._chosen(window)
         indexed = IndexedScorer.of(scorer)
-        self._learned = None
+        self._learned, self._foreign = None, 0
         observer = scorer.observer()
         if observer is None:
             exact = indexed is not None and indexed.form.exact
             self._observed = np.zeros(0, np.int64) if exact else None
             return scorer
         if indexed is not None and isinstance(observer, MixturePass):
+            self._foreign = int(observer.setting.foreign.sum())
             self._learned = observe_candidates(observer, indexed.form, posts)
         if self._learned is not None:
             self._observed = self._learned.rows
