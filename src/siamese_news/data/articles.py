@@ -313,7 +313,7 @@ def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
     if not path.stat().st_size:
         return EmptyArticle(f"{name}: the file is empty, expected an article")
     data = _whole(path, name)
-    stream = io.BufferedReader(io.BytesIO(data))
+    stream: Any = io.BufferedReader(io.BytesIO(data))
     with refused_at(name):
         text = decode_whole(as_utf8(stream, detect_encoding(data)).read())
     lines = text.removeprefix("\ufeff").splitlines()

@@ -97,7 +97,7 @@ def _day(text: str, order: str) -> tuple[int, int, int]:
         day, month = (two, one) if month_first else (one, two)
         return _year(third), month, day
     words = [word.lower() for word in _WORD.findall(text)]
-    months = {month for word in words if (month := _months().get(word))}
+    months = {number for word in words if (number := _months().get(word))}
     numbers = re.findall(r"\d+", text)
     if len(months) != 1 or len(numbers) != 2 or len(words) > 5:
         raise ValueError(text)
