@@ -22,11 +22,11 @@ from siamese_news_desk.decide.plan.texts import Texts
 _SAME = 0.5  # of all posts of both are in both: they are the same population
 _PART = 0.25  # of the posts of the smaller one are in both: it is a part of the other
 
-# Of the pairs of words of two unrelated pools of one platform, at most .15 are in both, of a pool
-# and a cleaned copy at least .55 (``python -m benchmarks.same_posts``).
-_LETTERS = (
-    5  # a word that cleaning leaves in place has as many, and stemming leaves these
-)
+# Of the pairs of words of two unrelated pools of one platform, at most .15 are in both; of two
+# halves of the posts about one event .22, because these repeat phrases; of a pool and a cleaned copy
+# at least .55 (``python -m benchmarks.same_posts``).
+_PART_OF_PAIRS = 0.4
+_LETTERS = 5  # words that cleaning leaves in place have as many; stemming leaves these
 _FEW = 32  # so few pairs of words may be those of a form that posts of many pools have
 
 
@@ -96,21 +96,21 @@ class Sketch:
         such as recall, and the precision of a part is another question. Where both have texts, ids
         that other posts may have as well count for nothing.
         """
-        read = [
-            ((self.texts, other.texts), (self.best_texts, other.best_texts), 0),
-            ((self.pairs, other.pairs), (self.best_pairs, other.best_pairs), _FEW),
-        ]
+        pairs = _shares(_common_range(self.pairs, other.pairs), _FEW)
+        best_pairs = _shares(_common_range(self.best_pairs, other.best_pairs), _FEW)
+        read = [((self.texts, other.texts), (self.best_texts, other.best_texts))]
         have_texts = bool(self.texts) and bool(other.texts)
         if not have_texts or (self.distinctive and other.distinctive):
-            read.append(((self.posts, other.posts), (self.best, other.best), 0))
-        shares = [_shares(_common_range(*of_all), least) for of_all, _, least in read]
-        heads = [_shares(_common_range(*of_best), least) for _, of_best, least in read]
-        if any(of_all >= _SAME for of_all, _ in [*shares, *heads]):
+            read.append(((self.posts, other.posts), (self.best, other.best)))
+        shares = [_shares(_common_range(*of_all)) for of_all, _ in read]
+        heads = [_shares(_common_range(*of_best)) for _, of_best in read]
+        if any(of_all >= _SAME for of_all, _ in [*shares, *heads, pairs, best_pairs]):
             return Relation.SAME
         alike = bool(self.best or self.best_texts) == bool(
             other.best or other.best_texts
         )
-        if alike and any(of_smaller >= _PART for _, of_smaller in shares):
+        is_part = any(of_smaller >= _PART for _, of_smaller in shares)
+        if alike and (is_part or pairs[1] >= _PART_OF_PAIRS):
             return Relation.PART
         return Relation.OTHER
 
