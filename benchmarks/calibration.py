@@ -1,473 +1,437 @@
 """Fit the table that turns scores into relevance, and print how well it holds on pools left out.
 
-    python -m benchmarks.calibration [--model FOLDER] [--write] [--diagrams docs/calibration.svg]
-    python -m benchmarks.calibration [--model FOLDER] --tests
+    python -m benchmarks.calibration [--model FOLDER] [--cache FOLDER] [--write]
 
-Every development pool is left out once: the table is fitted on the others and judged on it. The
-table that ``--write`` puts into the model's folder, without ``--model`` the one that ships, is
-fitted on all. A collection of which there are two pools is left out whole. Each pool counts alike,
-and within it each seed. Of the four parts of a table (`SIDES`), the first is fitted on all seeds, the
-second on those that show whether they check a claim, the third on pools of events, and the fourth on
-the others. The pools with few posts about each event (`few_pools`) are for the third part alone. With
-``--tests`` the table of the model's folder is judged on two tests, on which nothing is fitted.
+The pools are those of `benchmarks.calibration_pools`. Each is judged twice: by a table that no pool
+of its kind was in, and by one that no pool of its collection was in. The figures are those of the
+posts with a relevance of .5 or more, where all seeds are searched at once: their share of relevant
+posts (precision) next to the mean of their relevance (expected). Pools of one or two seeds count
+together, by kind and collection.
+
+A table is fitted in two steps, by likelihood, with a small ridge: first the mixture of what a score
+means where many and where few posts answer, then its correction by the number of posts. Kinds,
+collections within them, pools, seeds and the logarithms of ranks count alike. ``--write`` puts the
+table of all pools into the model's folder; ``--cache`` keeps the scores of the pools.
 """
 
 import argparse
 import json
+import pickle
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
+from scipy.optimize import minimize
 
-from benchmarks.dev_pools import trec_posts
-from siamese_news.data.records import Article
-from siamese_news.data.sources import open_source
-from siamese_news.data.splits import same_text_key
+from benchmarks.calibration_pools import Shape, shapes
 from siamese_news.model.base import PRETRAINED, TextModel
-from siamese_news.model.calibration import SIDES, Calibration, Evidence
+from siamese_news.model.calibration import SIDES, Calibration, Evidence, probability
 from siamese_news.model.folder import write_sums
 from siamese_news.model.loading import open_model
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.scoring.rivals import rival_weights
-from siamese_news.search.relevance import is_unsure, list_relevance
+from siamese_news.search.relevance import short
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.text.languages import BACKGROUND, language_of_seed
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
-SPLITS = {
-    "events-dev": "dev",
-    "politifact-dev": "dev",
-    "factcheck-dev": "test",
-    "claims-dev": "test",
-    "webis-clickbait": "train",
-    "fox-comments": "test",
-    "dast-da": "test",
-}
-"""Development collections whose every post is labeled, and the split of their pairs."""
+Floats = NDArray[np.float64]
 
-TESTS = {"crisislex-boston": "test", "signal1m": "test"}
-"""Collections on which nothing was fitted, and the split of their pairs."""
-
-MOST_SEEDS = 125
-"""Seeds of a pool that are scored, evenly over all."""
-
-OTHERS = 6000
-"""Posts of no story in the pool of `usatoday-cnn` dev."""
-
-FEW, MANY = 20, 20_000
-"""Posts about each event, and posts of no story, in the pools of `few_pools`."""
-
-EVENTS = ("events-dev", "usatoday-cnn", "fox-comments", "dast-da")
-"""Pools of events: many posts are relevant to a seed."""
-
-_FITTED = 1500  # best posts of a seed that a table is fitted on
-_JUDGED = 300  # best posts of a seed that the error is of
-_JUDGED_ALONE = 10  # kept posts of a seed whose expected precision is judged by itself
-_BINS = 10
-_RIDGE = {"headline": 1e-3, "article": 1e-3, "many": 3e-5, "few": 3e-4}
-_CAUTION, _WORDS = 0.4, 8
-
-
-def _source(name: str) -> str:
-    """The collection that a pool is of."""
-    return name.partition(",")[0]
+RIDGE = 1e-3
+_WORDS = 8
+_PLACES = (
+    45  # places of a list that a table is fitted on, evenly over the logarithm of ranks
+)
+_DEEPEST = 1500
+_JUDGED = 2500  # posts of a list that are judged
+_ERROR = 300  # posts of a list that the calibration error is of
+_START = {"asked": (0.0, 1.5), "many": (0.0, 1.5), "few": (-4.0, 1.0)}
+_MIXED = ("asked", "many", "few")
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A development pool: scores and relevance (A, P), and the evidence of its A lists."""
+    """The lists of a pool: their evidence, and the scores and the truth of some places.
+
+    Attributes:
+        fitted: of each list, the scores (N,), the truth (N,) and the weights (N,) to fit on.
+        best: (A, P) the best scores of each list where all seeds are searched at once.
+        relevant: (A, P) whether these are relevant.
+        answers: the number of relevant posts in all lists.
+        map: the mean average precision of the lists.
+    """
 
     name: str
-    scores: NDArray[np.float64]
-    relevant: NDArray[np.bool_]
+    kind: str
+    source: str
+    languages: tuple[str, ...]
     evidence: Sequence[Evidence]
-    seeds: Sequence[Article]
-    events: bool  # whether many posts are relevant to a seed
-    # (A, P) the scores where all seeds are searched at once.
-    rivaled: NDArray[np.float64]
-
-    @property
-    def source(self) -> str:
-        """The collection, of which there may be two pools."""
-        return _source(self.name)
-
-    @property
-    def scarce(self) -> bool:
-        """Whether it is one of `few_pools`."""
-        return self.source != self.name
-
-    def asked(self, side: str) -> NDArray[np.float64]:
-        """(S, F) the features of how likely many posts answer, of the seeds that have this side."""
-        if side == "headline":
-            evidence = [replace(about, checking=None) for about in self.evidence]
-        else:
-            evidence = [about for about in self.evidence if about.side == side]
-        rows = [about.asked() for about in evidence]
-        return np.array(rows).reshape(len(rows), len(SIDES[side]))
-
-    def best(self, side: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """The features of a side, and relevance, of each seed's best posts, one after another."""
-        features, relevant = [], []
-        for number, about in enumerate(self.evidence):
-            places = np.argsort(-self.scores[number], kind="stable")[:_FITTED]
-            best = self.scores[number][places]
-            features.append(about.many(best) if side == "many" else about.few(best))
-            relevant.append(self.relevant[number][places])
-        return np.concatenate(features), np.concatenate(relevant)
+    fitted: Sequence[tuple[Floats, NDArray[np.bool_], Floats]]
+    best: Floats
+    relevant: NDArray[np.bool_]
+    answers: int
+    map: float
 
 
-Pool = tuple[list[Article], list[str], NDArray[np.bool_]]
-"""Seeds, texts of posts, and which posts are relevant (A, P)."""
-
-
-def labeled_pools(splits: Mapping[str, str]) -> dict[str, Pool]:
-    """The pools of collections, which are named with the split of their pairs."""
-    pools = {}
-    for name, split in splits.items():
-        collection = open_source(name)
-        qrels = collection.split(split)
-        names = list(qrels)[:: max(1, -(-len(qrels) // MOST_SEEDS))]
-        columns = {post: column for column, post in enumerate(collection.posts)}
-        relevant = np.zeros((len(names), len(columns)), bool)
-        for row, article in enumerate(names):
-            answers = [
-                columns[post] for post, grade in qrels[article].items() if grade > 0
-            ]
-            relevant[row, answers] = True
-        texts = [post.text for post in collection.posts.values()]
-        pools[name] = (
-            [collection.articles[article] for article in names],
-            texts,
-            relevant,
-        )
-    return pools
-
-
-def dev_pools() -> dict[str, Pool]:
-    """The development pools by name."""
-    usatoday = _events("usatoday-cnn", ["dev"], posts_of_event=None, others=OTHERS)
-    return labeled_pools(SPLITS) | {"usatoday-cnn": usatoday}
-
-
-def few_pools() -> dict[str, Pool]:
-    """Pools with few posts about each event among many of no story."""
-    return {
-        f"{name}, few": _events(name, splits, posts_of_event=FEW, others=MANY)
-        for name, splits in {
-            "usatoday-cnn": ["train", "dev"],
-            "events-dev": ["dev"],
-        }.items()
-    }
-
-
-def _events(
-    name: str, splits: Sequence[str], *, posts_of_event: int | None, others: int
-) -> Pool:
-    """Articles about events; a post is relevant to every article of its event.
-
-    Of each event there are so many posts, or all, next to those that are about none of them.
-    """
-    collection = open_source(name)
-    qrels = {
-        article: {post for post, grade in posts.items() if grade > 0}
-        for split in splits
-        for article, posts in collection.split(split).items()
-    }
-    articles = [collection.articles[article] for article in qrels]
-    events = [str(article.metadata["event"]) for article in articles]
-    posts_of: dict[str, set[str]] = {}
-    for event, linked in zip(events, qrels.values(), strict=True):
-        posts_of.setdefault(event, set()).update(linked)
-    generator = np.random.default_rng(0)
-    some = {
-        event: sorted(generator.permutation(sorted(posts))[:posts_of_event].tolist())
-        for event, posts in posts_of.items()
-    }
-    posts = sorted(set().union(*some.values()))
-    taken = {
-        same_text_key(post.text) for post in open_source("signal1m").posts.values()
-    }
-    texts = [collection.posts[post].text for post in posts]
-    texts += trec_posts(others, without=taken)
-    relevant = np.zeros((len(articles), len(texts)), bool)
-    for row, event in enumerate(events):
-        relevant[row, np.searchsorted(posts, some[event])] = True
-    return articles, texts, relevant
-
-
-def scored(
-    model: TextModel,
-    name: str,
-    seeds: list[Article],
-    posts: list[str],
-    relevant: NDArray[np.bool_],
-) -> Scored:
-    """Score a pool as `siamese-news rank` does, each seed by itself and all at once."""
-    several = Seeds(seeds)
-    scorer = open_scorer(model, several.texts)
-    scorer = observe_all(scorer, posts)
-    of_lists = list_relevance(scorer, several, _NEUTRAL)
+def scored(model: TextModel, shape: Shape) -> Scored:
+    """Score a pool, each seed by itself and all at once."""
+    seeds = Seeds(shape.seeds)
+    scorer = observe_all(
+        open_scorer(model, seeds.texts, about=shape.about), shape.posts
+    )
+    of_lists = scorer.evidence(range(seeds.lists))
     assert of_lists is not None
-    scores = scorer.scores(posts)
-    lists, _ = several.combine(scores)
-    rivaled, _ = replace(several, rivals=rival_weights(model, several.texts)).combine(
-        scores
-    )
+    evidence = [
+        replace(about, short=short(seed))
+        for about, seed in zip(of_lists, shape.seeds, strict=True)
+    ]
+    scores = scorer.scores(shape.posts)
+    alone = seeds.combine(scores)[0] / MILLION
+    rivals = rival_weights(model, seeds.texts) if seeds.lists > 1 else None
+    together = replace(seeds, rivals=rivals).combine(scores)[0] / MILLION
+    places = np.argsort(-together, axis=1, kind="stable")
+    truth = np.take_along_axis(shape.relevant, places, axis=1)
     return Scored(
-        name,
-        lists / MILLION,
-        relevant,
-        of_lists.evidence,
-        seeds,
-        _source(name) in EVENTS,
-        rivaled / MILLION,
+        shape.name,
+        shape.kind,
+        shape.source,
+        tuple(language_of_seed(seed.full_text) or BACKGROUND for seed in shape.seeds),
+        evidence,
+        [_places(*pair) for pair in zip(alone, shape.relevant, strict=True)],
+        np.take_along_axis(together, places, axis=1)[:, :_JUDGED],
+        truth[:, :_JUDGED],
+        int(truth.sum()),
+        float(np.mean([_average_precision(line) for line in truth if line.any()])),
     )
 
 
-_NEUTRAL = Calibration(
-    {side: dict.fromkeys(names, 0.0) for side, names in SIDES.items()}, 0, 0, (), 0
-)
+def _places(
+    scores: Floats, relevant: NDArray[np.bool_]
+) -> tuple[Floats, NDArray[np.bool_], Floats]:
+    """Scores, truth and weights of places that are spread over the logarithm of ranks."""
+    order = np.argsort(-scores, kind="stable")
+    count = min(len(order), _DEEPEST)
+    ranks = np.unique(np.round(np.exp(np.linspace(0, np.log(count), _PLACES)))) - 1
+    edges = np.concatenate([[0.5], (ranks[:-1] + ranks[1:]) / 2 + 1, [count + 0.5]])
+    weights = np.log(edges[1:] / edges[:-1])
+    some = order[ranks.astype(int)]
+    return scores[some], relevant[some], weights / weights.sum()
+
+
+def _average_precision(truth: NDArray[np.bool_]) -> float:
+    precision = np.cumsum(truth) / np.arange(1, len(truth) + 1)
+    return float(precision[truth].mean())
 
 
 def fitted(pools: Sequence[Scored]) -> Calibration:
     """The table of some pools."""
-    tables = {}
-    for side in ("headline", "article"):
-        asked = [(pool.asked(side), pool.events) for pool in pools if not pool.scarce]
-        parts = [(rows, np.full(len(rows), events)) for rows, events in asked]
-        tables[side] = _regression(side, [part for part in parts if len(part[0])])
-    for side in ("many", "few"):
-        some = [pool.best(side) for pool in pools if pool.events == (side == "many")]
-        tables[side] = _regression(side, some)
-    seeds = [seed for pool in pools for seed in pool.seeds]
-    languages = sorted(
-        {language_of_seed(seed.full_text) or BACKGROUND for seed in seeds}
+    kinds = Counter(pool.kind for pool in pools)
+    sources = Counter((pool.kind, pool.source) for pool in pools)
+    lists = [
+        (
+            about,
+            line,
+            line[2]
+            / len(pool.evidence)
+            / sources[pool.kind, pool.source] ** 0.7
+            / kinds[pool.kind] ** 0.3,
+        )
+        for pool in pools
+        for about, line in zip(pool.evidence, pool.fitted, strict=True)
+    ]
+    number = np.repeat(np.arange(len(lists)), [len(weight) for *_, weight in lists])
+    weight = np.concatenate([weight for *_, weight in lists])
+    weight /= weight.sum()
+    truth = np.concatenate([line[1] for _, line, _ in lists]).astype(float)
+    asked = np.stack([about.asked() for about, *_ in lists])
+    many = np.concatenate([about.many(line[0]) for about, line, _ in lists])
+    few = np.concatenate([about.few(line[0]) for about, line, _ in lists])
+    weights = _mixture(asked, many, few, number, truth, weight)
+    languages = sorted({language for pool in pools for language in pool.languages})
+    table = Calibration(
+        {**weights, "counted": dict.fromkeys(SIDES["counted"], 0.0)},
+        _WORDS,
+        tuple(languages),
+        (0.0, 0.0),
     )
-    return Calibration(tables, _CAUTION, _WORDS, tuple(languages), 0.0)
-
-
-def _regression(
-    side: str, parts: Sequence[tuple[NDArray[np.float64], NDArray[np.bool_]]]
-) -> dict[str, float]:
-    """The weights of a side: a logistic regression with a small ridge.
-
-    Each part has features (N, F), the first of them constant, and whether each of its rows is
-    positive; parts count alike.
-    """
-    features = np.concatenate([rows for rows, _ in parts])[:, 1:]
-    positive = np.concatenate([truth for _, truth in parts])
-    weights = np.concatenate(
-        [np.full(len(rows), 1 / (len(rows) * len(parts))) for rows, _ in parts]
+    counted = np.concatenate(
+        [
+            about.counted(
+                table.mixed(line[0], about), table.mixed(np.array(about.scores), about)
+            )
+            for about, line, _ in lists
+        ]
     )
-    means = weights @ features
-    spread = np.sqrt(weights @ (features - means) ** 2)
-    spread[spread == 0] = 1.0
-    model = LogisticRegression(C=1 / _RIDGE[side], tol=1e-9, max_iter=1000)
-    model.fit((features - means) / spread, positive, sample_weight=weights)
-    slopes = model.coef_[0] / spread
-    values = [float(model.intercept_[0] - slopes @ means), *slopes.tolist()]
+    return replace(
+        table, weights={**weights, "counted": _logistic(counted, truth, weight)}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Standard:
+    """Features (N, F), the first of them constant, with means of 0 and deviations of 1."""
+
+    means: Floats
+    deviations: Floats
+
+    @classmethod
+    def of(cls, features: Floats, weight: Floats) -> "_Standard":
+        means = weight @ features / weight.sum()
+        spread = np.sqrt(weight @ (features - means) ** 2 / weight.sum()) + 1e-6
+        means[0], spread[0] = 0.0, 1.0
+        return cls(means, spread)
+
+    def __call__(self, features: Floats) -> Floats:
+        standard: Floats = (features - self.means) / self.deviations
+        return standard
+
+    def named(self, side: str, weights: Floats) -> dict[str, float]:
+        """Weights of the standard features as weights of the features."""
+        slopes = weights / self.deviations
+        slopes[0] -= slopes[1:] @ self.means[1:]
+        return dict(zip(SIDES[side], slopes.round(4).tolist(), strict=True))
+
+
+def _least(
+    cost: Callable[[Floats], tuple[float, Floats]], start: Floats, free: Sequence[int]
+) -> Floats:
+    """The weights of the least cost with a ridge on all but the `free` ones."""
+
+    def ridged(weights: Floats) -> tuple[float, Floats]:
+        bound = weights.copy()
+        bound[list(free)] = 0.0
+        value, gradient = cost(weights)
+        return value + RIDGE * (bound @ bound) / 2, gradient + RIDGE * bound
+
+    best: Floats = minimize(
+        ridged, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}
+    ).x
+    return best
+
+
+def _mixture(
+    asked: Floats,
+    many: Floats,
+    few: Floats,
+    number: NDArray[np.int64],
+    truth: Floats,
+    weight: Floats,
+) -> dict[str, dict[str, float]]:
+    """The weights of the three logits of a mixture; `number` is the list of each of N rows."""
+    of_lists = np.bincount(number, weight)
+    standards = [
+        _Standard.of(asked, of_lists),
+        _Standard.of(many, weight),
+        _Standard.of(few, weight),
+    ]
+    ask, much, little = (
+        standard(features)
+        for standard, features in zip(standards, (asked, many, few), strict=True)
+    )
+    ends = np.cumsum([features.shape[1] for features in (ask, much, little)])
+
+    def cost(weights: Floats) -> tuple[float, Floats]:
+        of_asked, of_many, of_few = np.split(weights, ends[:-1])
+        gate = probability(ask @ of_asked)
+        share = gate[number]
+        high, low = probability(much @ of_many), probability(little @ of_few)
+        mixed = np.clip(share * high + (1 - share) * low, 1e-9, 1 - 1e-9)
+        loss = -weight @ (truth * np.log(mixed) + (1 - truth) * np.log(1 - mixed))
+        slope = weight * (mixed - truth) / (mixed * (1 - mixed))
+        by_list = np.bincount(number, slope * (high - low)) * gate * (1 - gate)
+        gradient = [
+            by_list @ ask,
+            (slope * share * high * (1 - high)) @ much,
+            (slope * (1 - share) * low * (1 - low)) @ little,
+        ]
+        return float(loss), np.concatenate(gradient)
+
+    start = np.zeros(ends[-1])
+    firsts = [0, *ends[:-1].tolist()]
+    for first, side in zip(firsts, _MIXED, strict=True):
+        start[first : first + 2] = _START[side]
+    best = np.split(_least(cost, start, firsts), ends[:-1])
     return {
-        name: round(value, 4) for name, value in zip(SIDES[side], values, strict=True)
+        side: standard.named(side, weights)
+        for side, standard, weights in zip(_MIXED, standards, best, strict=True)
     }
+
+
+def _logistic(features: Floats, truth: Floats, weight: Floats) -> dict[str, float]:
+    """The weights of the correction by the number of posts."""
+    standard = _Standard.of(features, weight)
+    scaled = standard(features)
+
+    def cost(weights: Floats) -> tuple[float, Floats]:
+        logits = scaled @ weights
+        loss = weight @ (np.logaddexp(0, logits) - truth * logits)
+        return float(loss), (weight * (probability(logits) - truth)) @ scaled
+
+    best = _least(cost, np.zeros(scaled.shape[1]), [0])
+    return standard.named("counted", best)
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """How well a table holds on a pool."""
+    """What a table keeps of a pool at .5."""
 
     name: str
-    precision: float  # of the posts with relevance .5 or more
-    expected: float  # the mean of their relevance
-    recall: float
-    error: float  # expected calibration error of each seed's best posts
-    # How far the expected precision of one seed is off, on average; NaN where none keeps enough.
-    off: float
-    # Precision and recall where all seeds are searched at once.
-    together: tuple[float, float]
-    before: tuple[float, float]  # precision and recall of the score .1
-    bins: Sequence[tuple[float, float, int]]  # mean relevance, share relevant, how many
+    kind: str
+    lists: int
+    kept: int
+    right: int
+    expected: float  # the sum of the relevance of the kept posts
+    answers: int
+    error: float  # expected calibration error of each list's best posts
+    map: float
+
+    @property
+    def precision(self) -> float:
+        """The share of kept posts that are relevant; NaN without any."""
+        return self.right / self.kept if self.kept else float("nan")
+
+    @property
+    def off(self) -> float:
+        """By how much precision is above what was expected; NaN without kept posts."""
+        return self.precision - self.expected / self.kept if self.kept else float("nan")
+
+    @property
+    def recall(self) -> float:
+        """The share of relevant posts that is kept."""
+        return self.right / max(self.answers, 1)
 
 
 def judged(table: Calibration, pool: Scored) -> Judged:
     """Judge a table on a pool."""
-    evidence = [
-        replace(about, cautious=is_unsure(seed, table))
-        for about, seed in zip(pool.evidence, pool.seeds, strict=True)
-    ]
-    relevance, together = (
-        np.stack(
-            [table.relevance(*pair) for pair in zip(scores, evidence, strict=True)]
-        )
-        for scores in (pool.scores, pool.rivaled)
+    relevance = np.stack(
+        [table.relevance(*pair) for pair in zip(pool.best, pool.evidence, strict=True)]
     )
     kept = relevance >= 0.5
-    offs = [
-        abs(float(truth[posts].mean()) - float(expected[posts].mean()))
-        for truth, expected, posts in zip(pool.relevant, relevance, kept, strict=True)
-        if posts.sum() >= _JUDGED_ALONE
+    values = relevance[:, :_ERROR].ravel()
+    truth = pool.relevant[:, :_ERROR].ravel()
+    bins = np.minimum((values * 10).astype(int), 9)
+    errors = [
+        abs((values[here] - truth[here]).sum())
+        for place in range(10)
+        if (here := bins == place).any()
     ]
-    chosen = np.argsort(-pool.scores, axis=1, kind="stable")[:, :_JUDGED]
-    values = np.take_along_axis(relevance, chosen, axis=1).ravel()
-    truth = np.take_along_axis(pool.relevant, chosen, axis=1).ravel()
-    places = np.minimum((values * _BINS).astype(int), _BINS - 1)
-    bins = [
-        (float(values[mine].mean()), float(truth[mine].mean()), int(mine.sum()))
-        for place in range(_BINS)
-        if (mine := places == place).any()
-    ]
-    error = sum(count * abs(mean - share) for mean, share, count in bins) / len(values)
-    precision, recall = _precision_recall(pool.relevant, kept)
     return Judged(
         pool.name,
-        precision,
-        _share(relevance[kept]),
-        recall,
-        error,
-        float(np.mean(offs)) if offs else float("nan"),
-        _precision_recall(pool.relevant, together >= 0.5),
-        _precision_recall(pool.relevant, pool.scores >= 0.1),
-        bins,
+        pool.kind,
+        len(pool.evidence),
+        int(kept.sum()),
+        int(pool.relevant[kept].sum()),
+        float(relevance[kept].sum()),
+        pool.answers,
+        float(sum(errors) / len(values)),
+        pool.map,
     )
 
 
-def _precision_recall(
-    relevant: NDArray[np.bool_], kept: NDArray[np.bool_]
-) -> tuple[float, float]:
-    return _share(relevant[kept]), float(relevant[kept].sum() / max(relevant.sum(), 1))
+def left_out(pools: Sequence[Scored], by: Literal["kind", "source"]) -> list[Judged]:
+    """Each pool judged by the table of those of other kinds, or of other collections."""
+    tables = {
+        name: fitted([pool for pool in pools if getattr(pool, by) != name])
+        for name in dict.fromkeys(getattr(pool, by) for pool in pools)
+    }
+    results: dict[str, list[Judged]] = {}
+    for pool in pools:
+        small = len(pool.evidence) < 3
+        name = f"{pool.kind}, {pool.source}, small pools" if small else pool.name
+        results.setdefault(name, []).append(judged(tables[getattr(pool, by)], pool))
+    return [_together(name, several) for name, several in results.items()]
 
 
-def _share(values: NDArray[np.generic]) -> float:
-    return float(values.mean()) if values.size else float("nan")
-
-
-def left_out(pools: Sequence[Scored]) -> list[Judged]:
-    """Each pool judged by the table of the others."""
-    return [
-        judged(fitted([other for other in pools if other.source != pool.source]), pool)
-        for pool in pools
+def _together(name: str, several: Sequence[Judged]) -> Judged:
+    sums = [
+        sum(getattr(pool, field) for pool in several)
+        for field in ("lists", "kept", "right", "expected", "answers")
     ]
+    means = [
+        float(np.mean([getattr(pool, field) for pool in several]))
+        for field in ("error", "map")
+    ]
+    return Judged(name, several[0].kind, *sums, *means)
 
 
-def table_of(results: Sequence[Judged], kind: str = "pool left out") -> str:
-    """The figures as a Markdown table."""
+def interval(results: Sequence[Judged]) -> tuple[float, float]:
+    """Between which two differences of precision and expected precision nine of ten pools are."""
+    low, high = np.nanquantile([pool.off for pool in results], [0.05, 0.95])
+    return round(float(low), 2), round(float(high), 2)
+
+
+def table_of(results: Sequence[Judged]) -> str:
+    """The figures as a Markdown table, and how many pools reach the goals."""
     rows = [
         {
-            kind: pool.name,
+            "pool": pool.name,
+            "kind": pool.kind,
+            "lists": pool.lists,
+            "MAP": f"{pool.map:.2f}",
+            "kept": pool.kept,
             "precision": f"{pool.precision:.2f}",
-            "expected": f"{pool.expected:.2f}",
+            "expected": f"{pool.precision - pool.off:.2f}",
             "recall": f"{pool.recall:.2f}",
             "calibration error": f"{pool.error:.3f}",
-            "all seeds at once: precision": f"{pool.together[0]:.2f}",
-            "recall ": f"{pool.together[1]:.2f}",
-            "score .1: precision": f"{pool.before[0]:.2f}",
-            "recall  ": f"{pool.before[1]:.2f}",
         }
         for pool in results
     ]
-    mean = np.mean([pool.error for pool in results])
-    return f"{markdown_table(rows)}\nMean calibration error: {mean:.3f}"
-
-
-_PLOT = 150
-_GAP = 42
-_COLUMNS = 4
-
-
-def diagrams(results: Sequence[Judged]) -> str:
-    """Reliability diagrams as SVG, one for each pool: share relevant over relevance."""
-    rows = -(-len(results) // _COLUMNS)
-    width = _COLUMNS * (_PLOT + _GAP) + _GAP
-    height = rows * (_PLOT + _GAP) + _GAP
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
-        'aria-label="Reliability diagrams of the development pools, each left out of the fit" '
-        'font-family="sans-serif" font-size="11">',
-        f'<rect width="{width}" height="{height}" fill="#fff"/>',
-    ]
-    for number, pool in enumerate(results):
-        left = _GAP + number % _COLUMNS * (_PLOT + _GAP)
-        top = _GAP // 2 + number // _COLUMNS * (_PLOT + _GAP)
-        bottom = top + _PLOT
-        points = [(left + x * _PLOT, bottom - y * _PLOT) for x, y, _ in pool.bins]
-        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        parts += [
-            f'<text x="{left}" y="{top - 5}" fill="#111">{pool.name}</text>',
-            f'<rect x="{left}" y="{top}" width="{_PLOT}" height="{_PLOT}" fill="none" '
-            'stroke="#999"/>',
-            f'<line x1="{left}" y1="{bottom}" x2="{left + _PLOT}" y2="{top}" stroke="#999" '
-            'stroke-dasharray="4 3"/>',
-            f'<polyline points="{line}" fill="none" stroke="#0b57a4" stroke-width="1.5"/>',
-            *(
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="#0b57a4"/>'
-                for x, y in points
-            ),
-            f'<text x="{left}" y="{bottom + 13}" fill="#555">0</text>',
-            f'<text x="{left + _PLOT - 6}" y="{bottom + 13}" fill="#555">1</text>',
-        ]
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    keeping = [pool for pool in results if pool.kept]
+    good = [pool for pool in results if pool.map > 0.4]
+    return (
+        f"{markdown_table(rows)}\n"
+        f"Within .2 of what was expected: {np.mean([abs(pool.off) <= 0.2 for pool in keeping]):.0%} "
+        f"of the pools. A precision of .5 or more: "
+        f"{np.mean([pool.precision >= 0.5 for pool in keeping]):.0%}. A recall of .15 or more where "
+        f"MAP is above .4: {np.mean([pool.recall >= 0.15 for pool in good]):.0%}. Mean calibration "
+        f"error: {np.mean([pool.error for pool in results]):.3f}. Nine of ten: {interval(results)}."
+    )
 
 
 def write_table(table: Calibration, folder: Path) -> None:
     """Put a table into a model folder."""
     path = folder / "config.json"
-    config = json.loads(path.read_text(encoding="utf-8")) | {
-        "calibration": table.plain()
-    }
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config["calibration"] = table.plain()
     with atomic_write(path) as stream:
         stream.write(json.dumps(config, indent=2, ensure_ascii=False) + "\n")
     write_sums(folder)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Print the table, and write what is asked for."""
+    """Print the tables left out, and write the table of all if that is asked for."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.calibration", description=__doc__
     )
     parser.add_argument("--model", type=Path, default=PRETRAINED, help="a model folder")
+    parser.add_argument("--cache", type=Path, help="file of the scored pools")
     parser.add_argument("--write", action="store_true", help="into the model's folder")
-    parser.add_argument(
-        "--diagrams", type=Path, help="file of the reliability diagrams (.svg)"
-    )
-    parser.add_argument(
-        "--tests", action="store_true", help="judge the model's table on two tests"
-    )
-    options = parser.parse_args(arguments)
-    model = open_model(options.model)
-    assert isinstance(model, TextModel)
-    contents = labeled_pools(TESTS) if options.tests else dev_pools() | few_pools()
-    pools = []
-    for name, content in contents.items():
-        print(f"scoring {name}", file=sys.stderr)
-        pools.append(scored(model, name, *content))
-    if options.tests:
-        assert model.calibration is not None
-        print(table_of([judged(model.calibration, pool) for pool in pools], "test"))
-        return
-    report(
-        pools, folder=options.model if options.write else None, picture=options.diagrams
-    )
-
-
-def report(
-    pools: Sequence[Scored], *, folder: Path | None, picture: Path | None
-) -> None:
-    """Print how the tables of all pools but one hold, and write the table of all."""
-    results = left_out(pools)
-    print(table_of(results))
-    table = fitted(pools)
-    off = float(np.nanmean([pool.off for pool in results]))
-    table = replace(table, error=round(off, 2))
-    print(json.dumps(table.plain()))
-    if picture is not None:
-        picture.write_text(diagrams(results), encoding="utf-8")
-    if folder is not None:
-        write_table(table, folder)
+    given = parser.parse_args(arguments)
+    if given.cache is not None and given.cache.exists():
+        pools: list[Scored] = pickle.loads(given.cache.read_bytes())
+    else:
+        model = open_model(given.model)
+        assert isinstance(model, TextModel)
+        pools = []
+        for shape in shapes():
+            print(f"scoring {shape.name}", file=sys.stderr)
+            pools.append(scored(model, shape))
+        if given.cache is not None:
+            given.cache.write_bytes(pickle.dumps(pools))
+    for by in ("source", "kind"):
+        results = left_out(pools, by)
+        print(f"\nLeft out by {by}:\n\n{table_of(results)}")
+    table = replace(fitted(pools), off=interval(results))
+    print(f"\n{json.dumps(table.plain())}")
+    if given.write:
+        write_table(table, given.model)
     about = provenance()
     print(
         about["command"], about["date"], about["revision"], about["machine"], sep=" · "

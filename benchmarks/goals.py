@@ -53,7 +53,6 @@ def goals(tables: Tables) -> Iterator[Goal]:
     yield _careless(tables)
     yield from _of_long_lists(tables)
     yield _recall(tables)
-    yield _outlook(tables)
     yield from _of_learning(tables)
 
 
@@ -168,19 +167,6 @@ def _recall(tables: Tables) -> Goal:
         ("recall_rules", "recall_price"),
         f"no test of even draws can have less than {price['even draws']} with the order of the "
         "search (after the table *What a recall must cost*)",
-    )
-
-
-def _outlook(tables: Tables) -> Goal:
-    rows = _rows(tables["outlook"])
-    shares = [int(row["in the range"].rstrip("%")) for row in rows]
-    return Goal(
-        "before the first label, say what 100, 300 and 1,000 labels are likely to buy, and how "
-        "often that is right",
-        f"right in {min(shares)} to {max(shares)}% of the replays by target and labels, "
-        f"{sum(shares) / len(shares):.0f}% on average; the ranges are wide",
-        "yes",
-        ("outlook",),
     )
 
 

@@ -30,7 +30,6 @@ from siamese_news_desk.decide.bounds.hypergeometric import (
     lower_bound,
     recall_bound,
 )
-from siamese_news_desk.decide.outlook import outlooks
 from siamese_news_desk.decide.plan.design import (
     FIRST,
     first_set,
@@ -469,50 +468,6 @@ def labels_left(
     }
 
 
-def outlook_row(
-    lists: Sequence[DevList], target: str, budget: int, runs: int, *, seed: int
-) -> Record:
-    """How often replays end in the range of the outlook, and how wide that is."""
-    share = Fraction(target)
-    inside = []
-    below = []
-    errors = []
-    widths = []
-    for dev_list in lists:
-        pool = dev_list.pool
-        assert pool.relevance is not None
-        for found in outlooks(
-            pool.scores, pool.relevance, target, [budget], error=_ERROR
-        ):
-            first = first_set(budget, share, pool.relevance)
-            sizes = nested_sets(pool.scores, first=first)
-            tables = tables_of(sizes, share, budget, _ERROR)
-            for number in range(runs):
-                generator = generator_of(
-                    seed, "outlook", pool.name, target, budget, number
-                )
-                order = random_order(sizes, generator, budget)
-                posts = replay(
-                    tables, order, pool.relevant, target=share, budget=budget
-                ).posts
-                inside.append(found.low <= posts <= found.high)
-                below.append(posts < found.low)
-                errors.append(abs(np.log(max(posts, 1) / max(found.middle, 1))))
-            widths.append(np.log(max(found.high, 1) / max(found.low, 1)))
-    # Replays of one list are alike: the interval counts lists.
-    low, high = interval(round(np.mean(inside) * len(widths)), len(widths), 0.95)
-    return {
-        "target": target,
-        "labels": budget,
-        "lists": len(widths),
-        "in the range": f"{100 * np.mean(inside):.0f}%",
-        "95% interval": f"{100 * low:.0f} to {100 * high:.0f}%",
-        "shorter": f"{100 * np.mean(below):.0f}%",
-        "off by a factor of": float(np.exp(np.median(errors))),
-        "range": f"1 to {np.exp(np.mean(widths)):.1f}",
-    }
-
-
 def starts_row(
     lists: Sequence[DevList],
     target: str,
@@ -593,9 +548,6 @@ def main() -> None:
     parser.add_argument("--qrels", type=Path, nargs="*", default=[])
     parser.add_argument("--lists", type=Path, help="folder of the development lists")
     parser.add_argument(
-        "--outlook", action="store_true", help="of the development lists, alone"
-    )
-    parser.add_argument(
         "--starts", type=Path, help="folder of the long lists; of all lists, alone"
     )
     parser.add_argument(
@@ -607,15 +559,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("made"), help="folder")
     given = parser.parse_args()
-    if given.outlook:
-        lists = list(dev_lists(given.lists))
-        rows = [
-            outlook_row(lists, target, budget, given.runs, seed=given.seed)
-            for target in given.precision
-            for budget in given.budget
-        ]
-        print(markdown_table(rows))
-        return
     if given.starts:
         every = [*dev_lists(given.lists), *long_lists(given.starts)]
         options = {"error": _ERROR, "seed": given.seed}

@@ -47,10 +47,8 @@ def test_a_seed_in_a_language_of_which_the_pool_has_no_post(searcher):
     assert len(rows) == 110 and all(0 <= row["relevance"] <= 1 for row in rows)
     assert "Harlow" in rows[0]["text"]  # names are the same in every language
     alien = "하천이 범람해 주민들이 대피했고 펌프 고장으로 수문이 열리지 않았다고 시는 밝혔다"
-    assert (
-        max(row["relevance"] for row in searcher.rank([alien], NOISE + FLOOD, top=5))
-        < 0.2
-    )
+    rows = searcher.rank([alien], NOISE + FLOOD, top=5)
+    assert [row["relevance"] for row in rows] == [None] * 5  # not measured in Korean
 
 
 def test_a_pool_in_a_language_that_the_detector_does_not_know(searcher, caplog):

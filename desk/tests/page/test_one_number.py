@@ -5,8 +5,6 @@ import io
 import json
 import re
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from served import begun
 from tests.commands import siamese_news
@@ -168,34 +166,6 @@ def test_posts_labeled_relevant_are_handed_over_if_nothing_is_certified(tmp_path
             "certify", "--check", search / "sheet.certificate.json", folder=folder
         )
         assert done.returncode == 0, done.stderr
-
-
-def test_what_labels_would_buy_is_said_before_a_target_is_fixed(tmp_path):
-    address = "/api/outlook?precision=.8&confidence=.95"
-    for served, _, folder in begun(tmp_path, 260, 240):
-        path = folder / "searches" / "1" / "results.parquet"
-        table = pq.read_table(path)
-        place = table.column_names.index("relevance")
-        none = pa.nulls(len(table), pa.float64())
-        pq.write_table(table.set_column(place, "relevance", none), path)
-        status, content = served.ask(address)
-        assert status == 400 and b"the results have no relevance" in content
-        relevance = [min(1.0, 1.8 * score) for score in table["score"].to_pylist()]
-        pq.write_table(table.set_column(place, "relevance", [relevance]), path)
-        (sentence,) = served.json(address)["sentences"]
-        assert (
-            "at a precision of .8 you are likely to get with 100 labels about"
-            in sentence
-        )
-        assert "with 300 labels" in sentence and "1,000" not in sentence  # of 500 posts
-        assert served.ask("/api/outlook?precision=2&confidence=.95")[0] == 400
-        html = served.ask("/decide")[1].decode()
-        assert "What would labels buy?" in html and "Fix the target" in html
-        done = siamese_news(
-            *("sample", "--results", path, "--precision", ".8", "--outlook"),
-            folder=folder,
-        )
-        assert done.stdout.strip() == sentence
 
 
 def test_a_plan_fixes_what_counts_even_where_nothing_was_written(labeled):

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         "index",
         "model",
         "top",
+        "relevance_map",
         *LISTS,
         *SCORING,
         *DATES,

@@ -72,6 +72,8 @@ class ResultMeta(TypedDict, total=False):
     score: str | None
     threshold: float | None
     relevance: float | None
+    # The map by the user's labels (`LabelMap`), if they made the relevance.
+    relevance_map: dict[str, Any] | None
     # How many posts were read, rejected, scored and kept.
     counts: dict[str, int] | None
     histogram: ScoreHistogram | None

@@ -2,40 +2,51 @@
 
 A score orders the posts of one list. How high the scores of relevant posts are depends on what is
 asked: thousands of posts are about an event, and of thousands one or two answer a claim. Evidence
-about the list that needs no label tells how likely it is that many posts answer (`Calibration`):
-how far the best posts share the seed's words, whether they resemble each other all the same little
-(posts on a topic), how much they do without these words, how far the tenth best falls behind the
-first, and, where a seed is long enough to show it, whether it checks a claim. ``python -m
-benchmarks.calibration`` fits the table on development pools and prints how well it holds on pools
-that it was not fitted on.
+about the list that needs no label tells how likely it is that many posts answer: how far the tenth
+best score falls behind the first, whether the best posts share the seed's words and yet resemble
+each other little (posts on a topic), whether the very article is asked for, and whether the seed is
+as short as a post. Then it counts how many
+posts would be relevant: where that is one, it mostly is; where it is a handful of thousands, they
+mostly are not. ``python -m benchmarks.calibration`` fits the table on development pools and prints
+how well it holds on kinds of pools that it was not fitted on.
 """
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
+import msgspec
+import msgspec.json
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from siamese_news.errors import InputError
 
-# The weights of a `Calibration`: of four logits, each a weighted sum of features. The first two
-# are of how likely it is that many posts answer: one for seeds too short to show whether they
-# check a claim, one for all others. The last two are of the relevance of a score.
+# The weights of a `Calibration`: of four logits, each a weighted sum of features. The first is of
+# how likely it is that many posts answer. The next two are of the relevance of a score where many
+# and where few do. The last corrects their mixture by how many posts it counts.
 SIDES: Mapping[str, tuple[str, ...]] = {
-    "headline": ("constant", "shared", "apart", "gap", "topical"),
-    "article": ("constant", "shared", "apart", "gap", "topical", "checking"),
-    "many": ("constant", "score", "alike", "score_alike", "above", "scarce"),
+    "asked": ("constant", "gap", "topical", "article", "short"),
+    "many": ("constant", "score", "alike", "score_alike", "above", "scarce", "article"),
     "few": ("constant", "score", "above"),
+    "counted": ("constant", "logit", "count", "squared", "share"),
 }
 
-# Added to scores before the logarithm: below this, scores are noise. The same for similarities and
-# for the share of near posts.
-_FLOOR, _SHARED_FLOOR, _NEAR_FLOOR = 0.005, 0.01, 1e-5
+# Added to scores before the logarithm: below this, scores are noise. The same for the
+# share of near posts.
+_FLOOR, _NEAR_FLOOR = 0.005, 1e-5
 # From this share of near posts on, their share does not change what a score means.
 _SCARCE = 0.018
 # As much as this is shared by posts about an event that do not resemble each other.
 _SHARED_APART = 0.05
+_TENTH, _THIRTIETH = 10, 30
+# In a pool of fewer posts, the places of these two are as deep in proportion.
+_DEEP = 100
+
+_Number = Annotated[float, msgspec.Meta(ge=-1e6, le=1e6)]
+_Off = Annotated[float, msgspec.Meta(ge=-1, le=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,122 +57,133 @@ class Evidence:
         alike: how far its seeds' best posts resemble each other, from 0 to 1.
         shared: how much of their words two of the best posts have in common with each other and
             with the seed, on average, from 0 to 1.
-        apart: how far the best posts resemble each other without the seed's words, as a share of
-            how far they do with them.
-        best: the highest score.
-        tenth: the tenth score; in a pool of n < 100 posts that at place n / 10.
-        thirtieth: the thirtieth score; likewise.
+        scores: the highest scores, descending; at most 100.
         near: the share of the pool's posts that are near the seed by their words (`FocusedPool`).
-        checking: how many words of a fact check the seed has; None where it does not show.
-        cautious: whether nothing was measured for such seeds: they have too few words, or are in a
-            language of which no development pool has a seed.
+        posts: of the pool.
+        article: how far the very article is asked for, and not its event, from 0 to 1.
+        short: whether the seed is as short as a post.
     """
 
     alike: float = 0.0
     shared: float = 0.0
-    apart: float = 0.0
-    best: float = 0.0
-    tenth: float = 0.0
-    thirtieth: float = 0.0
+    scores: tuple[float, ...] = (0.0,)
     near: float = 0.0
-    checking: float | None = None
-    cautious: bool = False
+    posts: int = 1
+    article: float = 0.0
+    short: float = 0.0
 
-    @property
-    def side(self) -> str:
-        """Which of `SIDES` tells how likely many posts answer."""
-        return "headline" if self.checking is None else "article"
+    def at(self, place: int) -> float:
+        """The score at a place of a pool of 100 posts or more."""
+        deep = min(self.posts / _DEEP, 1.0)
+        return self.scores[min(math.ceil(place * deep), len(self.scores)) - 1]
 
     def asked(self) -> NDArray[np.float64]:
-        """(5,) or (6,) the features of how likely many posts answer (``SIDES[side]``).
+        """(5,) the features of how likely many posts answer (``SIDES["asked"]``).
 
-        The fifth is positive where posts share much of the seed's words and yet do not resemble
+        The third is positive where posts share much of the seed's words and yet do not resemble
         each other: they are on its topic, and not about one event.
         """
-        gap = _log(self.tenth) - _log(self.best)
-        shared = np.log(self.shared + _SHARED_FLOOR)
+        gap = _log(self.at(_TENTH)) - _log(self.scores[0])
         topical = max(self.shared * (1 - self.alike) - _SHARED_APART, 0.0)
-        features = [1.0, shared, self.apart, gap, topical]
-        if self.checking is not None:
-            features.append(np.log1p(self.checking))
+        features = [1.0, float(gap), topical, self.article, self.short]
         return np.array(features, np.float64)
 
     def many(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
-        """(N, 6) the features of N scores where many posts answer (``SIDES["many"]``).
+        """(N, 7) the features of N scores where many posts answer (``SIDES["many"]``).
 
-        The last is below 0 where hardly any post of the pool is near the seed: then, most posts
+        The last but one is below 0 where hardly any post of the pool is near the seed: then, most posts
         with a middling score are about something else.
         """
         logs = _log(scores)
         ones = np.ones(len(logs))
         scarce = min(np.log((self.near + _NEAR_FLOOR) / _SCARCE), 0.0)
-        above = logs - _log(self.thirtieth)
+        above = logs - _log(self.at(_THIRTIETH))
         alike = [self.alike * ones, self.alike * logs]
-        return np.stack([ones, logs, *alike, above, scarce * ones], axis=1)
+        of_list = [scarce * ones, self.article * ones]
+        return np.stack([ones, logs, *alike, above, *of_list], axis=1)
 
     def few(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """(N, 3) the features of N scores where few posts answer (``SIDES["few"]``)."""
         logs = _log(scores)
-        return np.stack([np.ones(len(logs)), logs, logs - _log(self.thirtieth)], axis=1)
+        above = logs - _log(self.at(_THIRTIETH))
+        return np.stack([np.ones(len(logs)), logs, above], axis=1)
+
+    def counted(
+        self, mixed: NDArray[np.float64], best: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """(N, 5) the features of N probabilities, by those of the best scores (``counted``)."""
+        logits = special.logit(np.clip(mixed, 1e-6, 1 - 1e-6))
+        count = np.log1p((best >= 0.5).sum())
+        share = np.log((best.sum() + 0.1) / self.posts)
+        of_list = [np.full(len(logits), value) for value in (count, count**2, share)]
+        return np.stack([np.ones(len(logits)), logits, *of_list], axis=1)
 
 
 def _log(scores: NDArray[np.floating] | float) -> NDArray[np.float64]:
-    logs: NDArray[np.float64] = np.log(
-        np.maximum(np.asarray(scores, np.float64), 0.0) + _FLOOR
-    )
-    return logs
+    positive = np.maximum(np.asarray(scores, np.float64), 0.0)
+    return np.log(positive + _FLOOR)  # type: ignore[no-any-return]
 
 
 def probability(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """The logistic function."""
-    share: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
-    return share
+    return special.expit(logits)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """Turns scores of a list into relevance, the probability that a post is relevant.
 
-    With g the probability that many posts answer, it is ``g many + (1 - g) few``: the probability
-    of a score where many do, and where one or a few do.
+    With g the probability that many posts answer, ``m = g many + (1 - g) few`` mixes what a score
+    means where many do, and where one or a few do. Relevance is a logistic function of the logit
+    of m and of how many of the best posts have an m of .5 or more.
 
     Attributes:
         weights: of the features of the four logits (`SIDES`).
-        caution: subtracted from the logit where the evidence is cautious.
-        words: a seed of fewer words is one for caution.
-        languages: of the seeds that it was fitted on, as ISO 639 codes; others are for caution.
-        error: by how much the expected precision of one list was off on pools left out, on average.
+        words: of a seed of fewer words, relevance is unknown.
+        languages: of the seeds that it was fitted on, as ISO 639 codes; of others it is unknown.
+        off: between which two differences of precision and expected precision nine of ten pools
+            were that are of other kinds than those of the fit.
     """
 
-    weights: Mapping[str, Mapping[str, float]]
-    caution: float
-    words: int
+    weights: dict[str, dict[str, _Number]]
+    words: Annotated[int, msgspec.Meta(ge=0)]
     languages: tuple[str, ...]
-    error: float
+    off: tuple[_Off, _Off]
+
+    @property
+    def measured(self) -> str:
+        """The seeds for which it was measured."""
+        return f"{self.words} words or more in {', '.join(self.languages)}"
+
+    def weights_of(self, side: str) -> NDArray[np.float64]:
+        """The weights of a side, in the order of its features."""
+        return np.array([self.weights[side][name] for name in SIDES[side]])
+
+    def mixed(
+        self, scores: NDArray[np.floating], evidence: Evidence
+    ) -> NDArray[np.float64]:
+        """(N,) the mixture of many and few, before the posts are counted."""
+        asked, many, few = map(self.weights_of, ("asked", "many", "few"))
+        share = probability(evidence.asked() @ asked)
+        chances = share * probability(evidence.many(scores) @ many)
+        chances += (1 - share) * probability(evidence.few(scores) @ few)
+        return chances
 
     def relevance(
         self, scores: NDArray[np.floating], evidence: Evidence
     ) -> NDArray[np.float64]:
-        """(N,) probabilities of N scores, rounded down to four digits; 0 for a score of 0 or less.
+        """(N,) probabilities of N scores, rounded down to six digits; 0 for a score of 0 or less.
 
         They never fall as scores rise.
         """
-        asked, many, few = (
-            np.array([self.weights[side][name] for name in SIDES[side]])
-            for side in (evidence.side, "many", "few")
-        )
-        share = probability(evidence.asked() @ asked)
-        chances = share * probability(evidence.many(scores) @ many)
-        chances += (1 - share) * probability(evidence.few(scores) @ few)
-        if evidence.cautious:
-            chances = probability(np.log(chances / (1 - chances)) - self.caution)
-        rounded: NDArray[np.float64] = np.floor(chances * 1e4) / 1e4
-        return np.where(np.asarray(scores) > 0, rounded, 0.0)
+        best = self.mixed(np.array(evidence.scores), evidence)
+        features = evidence.counted(self.mixed(scores, evidence), best)
+        chances = probability(features @ self.weights_of("counted"))
+        return np.where(np.asarray(scores) > 0, np.floor(chances * 1e6) / 1e6, 0.0)
 
     def plain(self) -> dict[str, Any]:
         """As plain values, for a model folder."""
-        weights = {side: dict(values) for side, values in self.weights.items()}
-        return asdict(self) | {"weights": weights, "languages": list(self.languages)}
+        return msgspec.json.decode(msgspec.json.encode(self))  # type: ignore[no-any-return]
 
     @classmethod
     def of(cls, values: Any) -> "Calibration | None":
@@ -172,59 +194,29 @@ class Calibration:
         """
         if values is None:
             return None
-        expected = {spec.name for spec in fields(cls)}
-        if not isinstance(values, Mapping) or set(values) != expected:
-            raise InputError(
-                f"calibration: expected the fields {', '.join(sorted(expected))}"
-            )
-        weights = _weights(values["weights"])
-        for name, most in {"caution": 1e6, "words": 1e6, "error": 1.0}.items():
-            number = values[name]
-            if type(number) not in (int, float) or not 0 <= number <= most:
-                raise InputError(
-                    f"calibration.{name}={number!r}; expected a number from 0 to {most:g}"
-                )
-        languages = values["languages"]
-        if not isinstance(languages, list) or not all(
-            isinstance(language, str) for language in languages
-        ):
-            raise InputError(
-                f"calibration: languages={languages!r}; expected a list of codes"
-            )
-        many = weights["many"]
-        few = weights["few"]
-        slopes = [
-            many["score"] + many["above"],
-            many["score"] + many["above"] + many["score_alike"],
-            few["score"] + few["above"],
-        ]
-        if min(slopes) < 0:
-            raise InputError("calibration: relevance would fall as scores rise")
-        return cls(**{**values, "languages": tuple(languages), "weights": weights})
-
-
-def _weights(tables: Any) -> dict[str, dict[str, float]]:
-    """The weights of every side, copied.
-
-    Raises:
-        InputError: a side or a weight is missing, unknown or no number.
-    """
-    weights: dict[str, dict[str, float]] = {}
-    remedy = "fit the table again (benchmarks.calibration), or set calibration to null"
-    if not isinstance(tables, Mapping) or set(tables) != set(SIDES):
-        raise InputError(
-            f"calibration.weights: expected the parts {', '.join(SIDES)}; {remedy}"
+        remedy = (
+            "fit the table again (benchmarks.calibration), or set calibration to null"
         )
-    for side, names in SIDES.items():
-        table = tables[side]
-        if not isinstance(table, Mapping) or set(table) != set(names):
+        try:
+            table = msgspec.convert(values, cls)
+        except msgspec.ValidationError as error:
+            raise InputError(f"calibration: {error}; {remedy}") from None
+        names = {side: tuple(weights) for side, weights in table.weights.items()}
+        if names != SIDES:
             raise InputError(
-                f"calibration.weights.{side}: expected the weights {', '.join(names)}; {remedy}"
+                f"calibration: has the weights {names}; expected {SIDES}; {remedy}"
             )
-        for name, weight in table.items():
-            if type(weight) not in (int, float) or not abs(weight) < 1e6:
-                raise InputError(
-                    f"calibration.weights.{side}.{name}={weight!r}; expected a number; {remedy}"
-                )
-        weights[side] = dict(table)
-    return weights
+        slopes = [
+            sum(table.weights[side][name] for name in ("score", "above"))
+            for side in ("many", "few")
+        ]
+        if (
+            min(
+                *slopes,
+                table.weights["counted"]["logit"],
+                slopes[0] + table.weights["many"]["score_alike"],
+            )
+            < 0
+        ):
+            raise InputError("calibration: relevance would fall as scores rise")
+        return table

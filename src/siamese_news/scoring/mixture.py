@@ -1,6 +1,5 @@
 """Words and vectors together."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -17,7 +16,7 @@ from siamese_news.model.calibration import Evidence
 from siamese_news.scoring import rules
 from siamese_news.scoring.articles import ReadArticles
 from siamese_news.scoring.basis import Basis, Setting
-from siamese_news.scoring.evidence import COMPARED, apart, highest, shared_words
+from siamese_news.scoring.evidence import COMPARED, shared_words
 from siamese_news.scoring.features import EncodedOnce, PostReader, Posts
 from siamese_news.scoring.lesson import Lesson, learn
 from siamese_news.scoring.parts import score_parts
@@ -118,21 +117,15 @@ class MixtureScorer(Scorer):
         posts = self.setting.read.of_candidates(lesson.pool.candidates, keys)
         features = articles.terms.features(articles.ids[article])
         shared = shared_words(posts, features, articles.background)
-        smoothing = self.setting.options.smoothing
-        differ = apart(posts, features, articles.background, smoothing)
-        # In a pool of fewer posts than are compared, these places are as deep in proportion.
-        deep = min(lesson.pool.counts.posts / COMPARED, 1.0)
-        places = (1, math.ceil(10 * deep), math.ceil(30 * deep))
-        best, tenth, thirtieth = (highest(scores, place) for place in places)
         near = int(lesson.pool.about[article])
+        number = max(lesson.pool.counts.posts, 1)
         return Evidence(
             alike=round(float(lesson.alike[article]), 6),
             shared=shared,
-            apart=differ,
-            best=best,
-            tenth=tenth,
-            thirtieth=thirtieth,
-            near=near / max(lesson.pool.counts.posts, 1),
+            scores=tuple(np.sort(scores)[::-1].round(6).tolist()) or (0.0,),
+            near=near / number,
+            posts=number,
+            article=float(lesson.degrees[article]),
         )
 
     @override

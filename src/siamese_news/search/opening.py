@@ -4,12 +4,13 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import IO, Any
 
 from siamese_news import __version__
 from siamese_news.data.columns import ResultMeta
+from siamese_news.data.label_map import LabelMap
 from siamese_news.errors import InputError
 from siamese_news.model.base import TextModel
 from siamese_news.model.calibration import Calibration
@@ -23,19 +24,21 @@ from siamese_news.search.languages import SearchLanguages
 from siamese_news.search.output import Row, write_rows
 from siamese_news.search.pool import Window
 from siamese_news.search.query import Query
-from siamese_news.search.relevance import Cut, ListRelevance, cut_of, list_relevance
+from siamese_news.search.relevance import (
+    ABOUT,
+    UNKNOWN,
+    Cut,
+    ListRelevance,
+    cut_of,
+    list_relevance,
+    measured,
+)
 from siamese_news.search.remarks import foreign_remarks
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import Seeds
 from siamese_news.utils.files import file_sha256, is_stream, write_json
 from siamese_news.utils.provenance import command, provenance
 from siamese_news.utils.terminal import verb
-
-_WANTED = {
-    "event": "about the event",
-    "article": "about the very article",
-    "between": "between the event and the very article",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +87,26 @@ class OpenQuery:
         self.which = dict(which or {})
         self.languages = SearchLanguages(seeds.articles)
         self.window: Window = query.window()
-        if query.threshold is not None and self.calibration is None:
-            what = (
-                "vectors alone have" if query.fusion == "vectors" else "this model has"
-            )
+        path = query.relevance_map
+        self.labels = None if path is None else LabelMap.read(path)
+        if query.threshold is not None:
+            self._expect_relevance()
+
+    def _expect_relevance(self) -> None:
+        """Raise an `InputError` where the query keeps posts by a relevance that is unknown."""
+        if self.labels is not None and self.labels.mapped == "score":
+            return
+        calibration = self.calibration
+        if calibration is None:
             raise InputError(
-                f"--threshold takes a relevance, and {what} no table that turns scores into it; "
-                "expected --min-score (min_score in Python) with a score"
+                "--threshold takes a relevance, and vectors alone have no table that turns scores "
+                "into it, nor has a model without a calibration; expected --min-score (min_score in "
+                "Python) with a score"
+            )
+        if not any(measured(article, calibration) for article in self.seeds.articles):
+            raise InputError(
+                "--threshold takes a relevance, which is unknown here: no seed is like those that it "
+                f"was measured on ({calibration.measured}). Instead, {UNKNOWN}"
             )
 
     def scorer(self) -> Scorer:
@@ -115,9 +131,9 @@ class OpenQuery:
             return None
         return self.model.calibration
 
-    def relevance(self, scorer: Scorer) -> ListRelevance | None:
+    def relevance(self, scorer: Scorer) -> ListRelevance:
         """The relevance in the lists of a scorer that has observed the pool."""
-        return list_relevance(scorer, self.seeds, self.calibration)
+        return list_relevance(scorer, self.seeds, self.calibration, self.labels)
 
     def cut(self, scorer: Scorer) -> Cut:
         """Which posts the query keeps, by a scorer that has observed the pool."""
@@ -136,7 +152,7 @@ class OpenQuery:
     def decided(self, scorer: Scorer) -> str:
         """Which posts a scorer that has observed the pool looks for; empty if nothing is said."""
         total = Counter(scorer.decisions())
-        kinds = {words: total[name] for name, words in _WANTED.items() if total[name]}
+        kinds = {words: total[name] for name, words in ABOUT.items() if total[name]}
         if not kinds:
             return ""
         decisions = list(kinds)
@@ -233,6 +249,7 @@ class OpenQuery:
             "score": kind,
             "threshold": None if cut is None else cut.score,
             "relevance": self.query.threshold,
+            "relevance_map": None if self.labels is None else asdict(self.labels),
             "counts": {**read, **self.window.counts(), **done},
             "histogram": outcome.scores.histogram(),
             "titles": self.titles,

@@ -22,6 +22,7 @@ from typing import (
 from siamese_news.data.columns import RANKED
 from siamese_news.errors import InputError
 from siamese_news.utils.choices import About, Aggregate, Format, Fusion, check_choice
+from siamese_news.utils.files import file_sha256
 
 if TYPE_CHECKING:  # these bring numpy, which the help of a command does not need
     from siamese_news.data.records import Post
@@ -32,6 +33,7 @@ _KEPT = (
     "author",
     "threshold",
     "min_score",
+    "relevance_map",
     "fusion",
     "expand",
     "about",
@@ -60,6 +62,7 @@ class SearchOptions(TypedDict, total=False):
             cross-encoder, that reads each list's best posts again and raises those near the seeds;
             a threshold and the relevance are those before that. None: no second look.
         second_look_posts: how many posts of each list it reads; None: decided by their scores.
+        relevance_map: the file of a map that ``siamese-news relevance`` fitted to labels.
     """
 
     aggregate: Aggregate
@@ -73,6 +76,7 @@ class SearchOptions(TypedDict, total=False):
     dedupe: bool
     second_look: str | PathLike[str] | None
     second_look_posts: int | None
+    relevance_map: str | PathLike[str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +143,13 @@ class Query:
             "Keep posts with at least this score, such as that of a certificate; unlike"
             " a relevance, it means something else on each pool.",
             metavar="SCORE",
+        ),
+    ] = None
+    relevance_map: Annotated[
+        Path | None,
+        Option(
+            "Relevance by your own labels: the map that siamese-news relevance wrote.",
+            metavar="MAP",
         ),
     ] = None
     one_story: Annotated[
@@ -347,6 +358,8 @@ class Query:
         window = self.window()
         key = hashlib.sha256(b"job" + self.key).hexdigest() if self.key else None
         values = {name: getattr(self, name) for name in (*_KEPT, *READING)}
+        if self.relevance_map is not None:
+            values["relevance_map"] = file_sha256(self.relevance_map)
         return {"key": key, "after": window.after, "before": window.before, **values}
 
     def arguments(self, unsaid: "Query") -> list[str]:
@@ -442,7 +455,7 @@ _COUNTS = [
 
 # Fields that several commands take, in the order of their help.
 LISTS = ("one_story", "distinct", "rivals")
-CUT = ("threshold", "min_score")
+CUT = ("threshold", "min_score", "relevance_map")
 SCORING = ("negatives", "about")
 DATES = ("after", "before", "dated_only")
 OUTPUT = ("format", "out")

@@ -1,6 +1,6 @@
 """Ranks posts for seed articles, in bounded memory and the same every time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.metrics.ranking import id_ranks
-from siamese_news.model.calibration import Calibration
 from siamese_news.scoring import Scorer
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opening import OpenQuery, Outcome
 from siamese_news.search.output import Row, write_rows
 from siamese_news.search.pool import Ints, Pool, Wanted, Window
 from siamese_news.search.records import RankedPost
-from siamese_news.search.relevance import ListRelevance, list_relevance
+from siamese_news.search.relevance import ListRelevance
 from siamese_news.search.remarks import order_remarks, same_lists_remarks
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
@@ -195,14 +194,13 @@ class Ranking:
             yield ranked
 
     def _likely(self, number: int, scores: Ints, rows: Ints) -> list[float | None]:
-        """The relevance of posts in list `number`; None where scores are not calibrated."""
+        """The relevance of posts in list `number`; None where it is unknown."""
         if self._relevance is None:
             return [None] * len(scores)
         before = self._before.get(number, {})
         pairs = zip(rows.tolist(), scores.tolist(), strict=True)
         first = np.array([before.get(row, score) for row, score in pairs], np.int64)
-        relevance: list[float | None] = self._relevance.of(number, first).tolist()
-        return relevance
+        return self._relevance.column(number, first)
 
 
 def search(
@@ -214,18 +212,19 @@ def search(
     window: Window | None = None,
     texts: bool = True,
     second_look: SecondLook | None = None,
-    calibration: Calibration | None = None,
+    relevance: Callable[[Scorer], ListRelevance] | None = None,
 ) -> Ranking:
     """Rank the `top` posts of a pool by a scorer, which was opened with `seeds.texts`.
 
-    Without `texts`, the posts in the ranking may have nothing but their ids; without a
-    `calibration`, they have no relevance.
+    Without `texts`, the posts in the ranking may have nothing but their ids; they have the
+    `relevance` that comes from the scorer, once it has observed the pool.
     """
     window = window or Window()
     texts = texts or second_look is not None
     scorer = pool.observe(scorer, window)
     deep = top if second_look is None else max(top, second_look.most)
-    ranking = Ranking(scorer, seeds, deep, list_relevance(scorer, seeds, calibration))
+    of_lists = None if relevance is None else relevance(scorer)
+    ranking = Ranking(scorer, seeds, deep, of_lists)
     wanted = Wanted(seeds.at_most, ranking.least)
     for block in pool.parts(scorer, len(seeds.texts), window, wanted):
         scores, best = seeds.combine(block.scores)
@@ -255,7 +254,7 @@ def rank_posts(opened: OpenQuery, pool: Pool) -> Ranking:
         window=opened.window,
         texts=not bare or query.dedupe,
         second_look=opened.second_look,
-        calibration=None if bare else opened.calibration,
+        relevance=None if bare else opened.relevance,
     )
 
 

@@ -10,29 +10,65 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.data.label_map import LabelMap
 from siamese_news.data.records import Article
 from siamese_news.model.calibration import Calibration, Evidence
 from siamese_news.scoring import Scorer
 from siamese_news.search.seeds import MILLION, Seeds
-from siamese_news.text.fact_checks import checking_words
 from siamese_news.text.languages import BACKGROUND, language_of_seed
 from siamese_news.text.spaceless import length_of
 from siamese_news.utils.terminal import verb
 
 # No score in millionths is as high.
 _NEVER = 4 * MILLION + 1
+_SHORT = 25  # an article of fewer words is as short as a post
+
+# What to do where relevance is unknown.
+UNKNOWN = (
+    "keep a number of posts (rank --top, or --min-score with a score), or label 20 posts, and "
+    "relevance is your own (siamese-news sample --for relevance)"
+)
+
+# What the relevance of a list is to, by the decision of its scorer.
+ABOUT = {
+    "event": "about the event",
+    "article": "about the very article",
+    "between": "about the event or the very article",
+}
 
 
+@dataclass(slots=True)
 class ListRelevance:
-    """The relevance of posts in each list of a search, by their scores in millionths."""
+    """The relevance of posts in each list of a search, by their scores in millionths.
 
-    def __init__(self, calibration: Calibration, evidence: Sequence[Evidence]) -> None:
-        self.calibration = calibration
-        self.evidence = list(evidence)
+    Attributes:
+        calibration: what the model knows of relevance; None: nothing.
+        evidence: of each list; None where nothing was measured for seeds like its own.
+        labels: the map by the user's labels, if there is one.
+        about: what it is the relevance to, in words.
+    """
+
+    calibration: Calibration | None
+    evidence: Sequence[Evidence | None]
+    labels: LabelMap | None = None
+    about: str = "relevant"
 
     def of(self, number: int, scores: NDArray[np.int64]) -> NDArray[np.float64]:
-        """(N,) the relevance of N scores in list `number`."""
-        return self.calibration.relevance(scores / MILLION, self.evidence[number])
+        """(N,) the relevance of N scores in list `number`; NaN where it is unknown."""
+        values = relevance = scores / MILLION
+        about = self.evidence[number]
+        if self.labels is None or self.labels.mapped == "relevance":
+            if self.calibration is None or about is None:
+                return np.full(len(values), np.nan)
+            relevance = self.calibration.relevance(values, about)
+        if self.labels is not None:
+            relevance = self.labels.relevance(relevance)
+        return np.where(values > 0, relevance, 0.0)
+
+    def column(self, number: int, scores: NDArray[np.int64]) -> list[float | None]:
+        """The same as values of a column, None where it is unknown."""
+        relevance = self.of(number, scores)
+        return [None if np.isnan(value) else value for value in relevance.tolist()]
 
     def least(self, number: int, relevance: float) -> int:
         """The least score in millionths of a post with this relevance, above every one if none."""
@@ -48,68 +84,75 @@ class ListRelevance:
         return high
 
     def remarks(self) -> list[str]:
-        """Remarks on lists whose relevance is only a cautious guess."""
-        unsure = sum(about.cautious for about in self.evidence)
-        if not unsure:
+        """The remark on lists whose relevance is unknown; none without a calibration."""
+        count = len(self.evidence)
+        one = np.array([MILLION])
+        unknown = sum(np.isnan(self.of(number, one)[0]) for number in range(count))
+        if not unknown or self.calibration is None:
             return []
         which = (
             "The seed is"
-            if len(self.evidence) == 1
-            else f"{unsure} of the seeds {verb(unsure, 'are')}"
+            if count == 1
+            else f"{unknown} of the seeds {verb(unknown, 'are')}"
         )
         return [
-            f"{which} shorter than {self.calibration.words} words or in a language in which "
-            "relevance was not measured: there it is a cautious guess."
+            f"{which} not of those that relevance was measured on ({self.calibration.measured}), so "
+            f"it is unknown: {UNKNOWN}."
         ]
 
 
 def list_relevance(
-    scorer: Scorer, seeds: Seeds, calibration: Calibration | None
-) -> ListRelevance | None:
+    scorer: Scorer,
+    seeds: Seeds,
+    calibration: Calibration | None,
+    labels: LabelMap | None = None,
+) -> ListRelevance:
     """The relevance in the lists of a search, once its scorer has observed the pool.
 
-    None where the model has no calibration, or a score has no words in it.
+    Unknown where the model has no calibration, and where a score has no words in it.
     """
-    of_pool = (
-        None if calibration is None else scorer.evidence(range(len(seeds.articles)))
-    )
-    if calibration is None or of_pool is None:
-        return None
-    evidence = [
-        replace(
-            about,
-            checking=checking_words(seed.full_text),
-            cautious=is_unsure(seed, calibration),
-        )
-        for about, seed in zip(of_pool, seeds.articles, strict=True)
+    places = [
+        place
+        for place, article in enumerate(seeds.articles)
+        if calibration is not None and measured(article, calibration)
     ]
+    of_pool = scorer.evidence(places) if places else None
+    evidence: list[Evidence | None] = [None] * len(seeds.articles)
+    for place, about in zip(places, of_pool or (), strict=False):
+        evidence[place] = replace(about, short=short(seeds.articles[place]))
     if seeds.one_story:
-        evidence = [mean_evidence(evidence)]
-    return ListRelevance(calibration, evidence)
+        of_measured = [about for about in evidence if about is not None]
+        evidence = [mean_evidence(of_measured) if of_measured else None]
+    asked = dict.fromkeys(scorer.decisions())
+    about = " or ".join(ABOUT[decision] for decision in asked) or "relevant"
+    return ListRelevance(calibration, evidence, labels, about)
 
 
 def mean_evidence(several: Sequence[Evidence]) -> Evidence:
-    """The evidence of one list over several seeds: means, cautious if it is for every seed."""
-    of_seeds = ("checking", "cautious")
-    names = [field.name for field in fields(Evidence) if field.name not in of_seeds]
-    means = {
-        name: sum(getattr(about, name) for about in several) / len(several)
-        for name in names
+    """The evidence of one list over several seeds: means, of its scores by place."""
+    values = {
+        field.name: [getattr(about, field.name) for about in several]
+        for field in fields(Evidence)
     }
-    # A seed that is too short to show whether it checks a claim leaves that to the others.
-    shown = [about.checking for about in several if about.checking is not None]
-    checking = sum(shown) / len(shown) if shown else None
-    cautious = all(about.cautious for about in several)
-    return Evidence(**means, checking=checking, cautious=cautious)
+    scores = [sum(at) / len(several) for at in zip(*values.pop("scores"), strict=False)]
+    means = {name: sum(of_seeds) / len(several) for name, of_seeds in values.items()}
+    return Evidence(**means, scores=tuple(scores))
 
 
-def is_unsure(article: Article, calibration: Calibration) -> bool:
-    """Whether an article is unlike those that the calibration was fitted on."""
-    text = article.full_text
-    length, unit = length_of(text)
-    words = length if unit == "word" else length / 2
-    language = language_of_seed(text) or BACKGROUND
-    return words < calibration.words or language not in calibration.languages
+def short(article: Article) -> float:
+    """1 for an article that is as short as a post, else 0."""
+    return float(_words(article) < _SHORT)
+
+
+def measured(article: Article, calibration: Calibration) -> bool:
+    """Whether an article is like those that the calibration was fitted on."""
+    language = language_of_seed(article.full_text) or BACKGROUND
+    return _words(article) >= calibration.words and language in calibration.languages
+
+
+def _words(article: Article) -> float:
+    length, unit = length_of(article.full_text)
+    return length if unit == "word" else length / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,47 +160,48 @@ class Cut:
     """Which posts a filter keeps: those with at least the score `least`, in millionths."""
 
     least: int
-    relevance: ListRelevance | None
-
-    def of(self, scores: NDArray[np.int64]) -> list[float | None]:
-        """The relevance of N scores in millionths, None where they are not calibrated."""
-        if self.relevance is None:
-            return [None] * len(scores)
-        relevance: list[float | None] = self.relevance.of(0, scores).tolist()
-        return relevance
-
-    def relevance_of(self, score: float) -> float | None:
-        """The relevance of a score, None where scores are not calibrated."""
-        (relevance,) = self.of(np.array([round(score * MILLION)]))
-        return relevance
+    relevance: ListRelevance
 
     @property
     def score(self) -> float | None:
         """The least score; None where every post is kept, or none can be."""
         return self.least / MILLION if abs(self.least) < _NEVER else None
 
+    def of(self, scores: NDArray[np.int64]) -> list[float | None]:
+        """The relevance of N scores in millionths, None where it is unknown."""
+        return self.relevance.column(0, scores)
+
+    def relevance_of(self, score: float) -> float | None:
+        """The relevance of a score, None where it is unknown."""
+        return self.of(np.array([round(score * MILLION)]))[0]
+
     def remarks(self, kept_relevance: Sequence[float]) -> list[str]:
         """Remarks for the reader of a list of posts with this relevance."""
-        if self.relevance is None or not len(kept_relevance):
-            return []
+        if not len(kept_relevance):
+            return self.relevance.remarks()
         mean = sum(kept_relevance) / len(kept_relevance)
-        error = self.relevance.calibration.error
-        low = max(mean - error, 0.0)
-        high = min(mean + error, 1.0)
-        sentence = (
-            f"About {mean:.0%} of the posts kept are expected to be relevant. That was off by "
-            f"{100 * error:.0f} points on average on development pools ({low:.0%} to {high:.0%}), and "
-            "by more in some lists. certify gives a guarantee."
-        )
-        return [sentence, *self.relevance.remarks()]
+        labels = self.relevance.labels
+        calibration = self.relevance.calibration
+        if labels is not None:
+            return [
+                f"By your {labels.labels} labels about {mean:.0%} of the posts kept are relevant. "
+                f"Each label left out in turn, {labels.labels - labels.wrong} of {labels.labels} were "
+                "on the right side of .5. It is an estimate; certify gives a guarantee."
+            ]
+        assert calibration is not None
+        low, high = (min(max(mean + off, 0.0), 1.0) for off in calibration.off)
+        return [
+            f"About {mean:.0%} of the posts kept are expected to be {self.relevance.about}: "
+            f"{low:.0%} to {high:.0%} in nine of ten pools of other kinds. Label 20 posts, and "
+            "the number becomes yours (sample --for relevance); certify gives a guarantee."
+        ]
 
 
 def cut_of(
-    threshold: float | None, min_score: float | None, relevance: ListRelevance | None
+    threshold: float | None, min_score: float | None, relevance: ListRelevance
 ) -> Cut:
     """The cut at a relevance, at a score, or at the higher of both."""
     least = -_NEVER if min_score is None else round(min_score * MILLION)
     if threshold is not None:
-        assert relevance is not None
         least = max(least, relevance.least(0, threshold))
     return Cut(least, relevance)

@@ -398,9 +398,12 @@ def _query(base: Query, options: SearchOptions) -> Query:
             f"unexpected option {min(unknown)!r}; expected some of "
             f"{', '.join(SearchOptions.__annotations__)}"
         )
-    folder = options.get("second_look")
-    all_options = {**options, "second_look": None if folder is None else Path(folder)}
-    return replace(base, **all_options)  # type: ignore[arg-type]
+    paths = {
+        name: Path(path)
+        for name in ("second_look", "relevance_map")
+        if (path := options.get(name)) is not None
+    }
+    return replace(base, **{**options, **paths})  # type: ignore[arg-type]
 
 
 def _records(rows: Iterable[Mapping[str, Any]], query: Query) -> Records:

@@ -11,6 +11,8 @@ from siamese_news.errors import InputError
 from siamese_news.utils.terminal import counted, echo
 from siamese_news_desk.labels.shares import typed_share
 
+BUDGET = 300  # labels of a plan, unless another number is asked for
+
 
 def share_option(help: str) -> Any:
     """An option whose value is a share such as .9, 90% or 0,9."""
@@ -101,28 +103,32 @@ def plan_of(labels: list[Path]) -> Path:
 
 def sample(
     results: ResultsOption,
-    precision: Annotated[
-        list[str],
-        share_option("Precision to certify, such as .9 or 90%. May be repeated."),
-    ],
     out: Annotated[
-        Path | None,
+        Path,
         typer.Option(
             help="Sheet to write: .csv, .jsonl, .json (Label Studio) or .prodigy.jsonl."
         ),
+    ],
+    precision: Annotated[
+        list[str] | None,
+        share_option("Precision to certify, such as .9 or 90%. May be repeated."),
     ] = None,
-    outlook: Annotated[
-        bool,
+    purpose: Annotated[
+        Literal["certificate", "relevance"],
         typer.Option(
-            "--outlook",
-            help="Only say what 100, 300 and 1,000 labels are likely to buy on this list; nothing "
-            "is fixed.",
+            "--for",
+            help="relevance: draw 20 posts (or --budget, 10 to 100) whose labels make the relevance "
+            "of the list your own (siamese-news relevance); no certificate.",
         ),
-    ] = False,
+    ] = "certificate",
     confidence: ConfidenceOption = ".95",
     budget: Annotated[
-        int, typer.Option(min=1, help="Number of labels planned in total.")
-    ] = 300,
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of labels planned in total (default: 300; 20 for relevance).",
+        ),
+    ] = None,
     first: Annotated[
         int | None,
         typer.Option(
@@ -159,7 +165,7 @@ def sample(
 
     Example: siamese-news sample --results scored.parquet --precision .9 --out sheet.csv
 
-    Before that, siamese-news sample --results scored.parquet --precision .9 --outlook
+    For relevance: siamese-news sample --for relevance --results scored.parquet --out sheet.csv
 
     Also writes <sheet>.plan.json, which fixes everything before the first label, and
     <sheet>.drawn.jsonl.
@@ -170,16 +176,22 @@ def sample(
     from siamese_news_desk.labels.matching import Labels
     from siamese_news_desk.labels.sheets import write_sheet
 
-    if outlook and out is None:
-        _say_outlook(results, precision, confidence, budget)
+    if purpose == "relevance":
+        if precision or withdraw or another_plan:
+            raise InputError(
+                "--for relevance makes no plan; leave out --precision, --again and --withdraw"
+            )
+        _draw_for_relevance(results, out, new_sheet(out, format), budget, seed, posts)
         return
-    if out is None or outlook:
-        raise InputError("expected either --out, the name of a sheet, or --outlook")
+    if not precision:
+        raise InputError(
+            "expected --precision, the precision to certify such as .9, or --for relevance"
+        )
     chosen = new_sheet(out, format)
     settings = Settings(
         targets=tuple(precision),
         confidence=confidence,
-        budget=budget,
+        budget=budget or BUDGET,
         first=first,
         seed=seed,
         false_positive=false_positive_rate,
@@ -221,32 +233,29 @@ def sample(
         )
 
 
-def _say_outlook(
-    results: Path, precision: list[str], confidence: str, budget: int
+def _draw_for_relevance(
+    results: Path,
+    out: Path,
+    format: str,
+    budget: int | None,
+    seed: int,
+    posts: list[Path] | None,
 ) -> None:
-    from siamese_news_desk.decide.outlook import (
+    from siamese_news_desk.decide.own_relevance import (
         LABELS,
-        outlook_sentence,
-        outlooks,
+        estimates_of,
+        own_sample,
+        spread,
     )
-    from siamese_news_desk.decide.plan.design import distinct_shares, share_of
-    from siamese_news_desk.decide.plan.population import Population
+    from siamese_news_desk.decide.plan.texts import Texts
+    from siamese_news_desk.labels.sheets import write_sheet
 
-    error = 1 - share_of(confidence, "confidence")
-    distinct_shares(precision, "precision")
-    population = Population(results)
-    relevance = population.relevance()
-    if relevance is None:
-        raise InputError(
-            f"{results}: has no relevance for every post, from which an outlook is made; expected "
-            "the results of rank (without --scores-only) or filter"
-        )
-    numbers = sorted({*LABELS, budget})
-    for target in precision:
-        estimates = outlooks(
-            population.scores, relevance, target, numbers, error=float(error)
-        )
-        typer.echo(
-            outlook_sentence(target, estimates)
-            or f"The list has {counted(len(population), 'post')}: with as many labels it is certain"
-        )
+    population, _, values = estimates_of(results)
+    ranks = spread(values, budget or LABELS, seed)
+    units = Texts(population, posts).units(ranks)
+    write_sheet(out, own_sample(out).keyed(units), format)
+    echo(
+        f"{out}: {counted(len(units), 'post')} to label, from the first to the last of "
+        f"{len(values):,}; then: siamese-news relevance --results {quote(str(results))} "
+        f"--labels {quote(str(out))} --out map.json"
+    )

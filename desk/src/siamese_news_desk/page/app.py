@@ -151,7 +151,6 @@ def application(desk: Desk) -> Starlette:
             lambda desk, row: _keep_criteria(desk, text_in(row, "criteria")),
         ),
         view("/decide", "decide", _decide_values),
-        get("/api/outlook", _outlook),
         post("/api/plan", _plan),
         post("/api/goals", _fix_goals),
         post(
@@ -468,13 +467,6 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
     if values["goals"]:
         commands.append(desk.goals.command())
     return values | {"commands": commands}
-
-
-def _outlook(desk: Desk, values: Values) -> dict[str, Any]:
-    targets = shares_in(values.get("precision", ""))
-    return {
-        "sentences": desk.certificate.outlook(targets, share_in(values, "confidence"))
-    }
 
 
 def _plan(desk: Desk, row: Values) -> None:

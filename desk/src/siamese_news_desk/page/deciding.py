@@ -1,7 +1,7 @@
 """The certificate, goals and running estimates of a project; `decide` computes them."""
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from fractions import Fraction
 from itertools import chain, islice, takewhile, zip_longest
@@ -27,12 +27,9 @@ from siamese_news_desk.decide.certificate import (
 )
 from siamese_news_desk.decide.certificate_page import answers_html, page_of
 from siamese_news_desk.decide.certification import Certification, Claim, Settings
-from siamese_news_desk.decide.outlook import outlook_sentence, outlooks
 from siamese_news_desk.decide.plan.design import (
     Keys,
     Order,
-    distinct_shares,
-    share_of,
 )
 from siamese_news_desk.decide.plan.files import SEAL, sibling
 from siamese_news_desk.decide.plan.ledger import plans_over
@@ -148,27 +145,6 @@ class Certificate(_Planned[Certification]):
             if results.exists() and not self.planned
             else 0
         )
-
-    def outlook(self, targets: Sequence[str], confidence: str) -> list[str]:
-        """What labels are likely to buy on this list for each target; nothing is fixed."""
-        error = float(1 - share_of(confidence, "confidence"))
-        distinct_shares(targets, "precision")
-        population = Population(self._project.require_results())
-        relevance = population.relevance()
-        if relevance is None:
-            raise InputError(
-                "the results have no relevance, from which an outlook is made"
-            )
-        sentences = (
-            outlook_sentence(
-                target, outlooks(population.scores, relevance, target, error=error)
-            )
-            for target in targets
-        )
-        return [
-            text or "The list is shorter than any plan: label all of it."
-            for text in sentences
-        ]
 
     def plan(self, settings: Settings, *, another_plan: bool) -> None:
         """Fix everything before the first label; an `InputError` if there is a plan already."""

@@ -166,14 +166,14 @@ class Population:
                 break
         return values_at
 
-    def relevance(self) -> NDArray[np.float64] | None:
-        """The relevance of the best posts that the search estimated, best first.
+    def relevance(self, posts: int = _LIKELY) -> NDArray[np.float64] | None:
+        """The relevance of so many of the best posts that the search estimated, best first.
 
         None if the file has none, or not for each of them.
         """
         if "relevance" not in column_names(self.path):
             return None
-        rows = self.values(min(_LIKELY, len(self)), ["relevance"])
+        rows = self.values(min(posts, len(self)), ["relevance"])
         try:
             relevance = np.array([float(row["relevance"]) for row in rows], np.float64)
         except (KeyError, TypeError, ValueError):

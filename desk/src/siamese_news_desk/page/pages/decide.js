@@ -7,18 +7,6 @@ one("#plan")?.addEventListener("submit", async (event) => {
   await send("/api/plan", row);
   location.assign("/label");
 });
-one("#ask-outlook")?.addEventListener("click", async () => {
-  problem("");
-  const { precision, confidence } = Object.fromEntries(new FormData(one("#plan")));
-  one("#outlook").textContent = "Replaying …";
-  try {
-    const said = await ask(`/api/outlook?${new URLSearchParams({ precision, confidence })}`);
-    one("#outlook").textContent = said.sentences.join(" ");
-  } catch (error) {
-    one("#outlook").textContent = "";
-    throw error;
-  }
-});
 one("#certify")?.addEventListener("click", async () => {
   await send("/api/certify", {});
   one("#written").value = "Written to the project folder.";

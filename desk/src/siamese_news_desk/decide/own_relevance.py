@@ -1,0 +1,170 @@
+"""Relevance that becomes the user's own: which posts to label for it, and the map that they give.
+
+The labels choose a shift a and a slope b of the logits, with priors a ~ N(0, 3) and log b ~ N(0, .7)
+(Platt 1999, with priors in place of his targets). The posts to label are spread evenly over the
+logarithm of their ranks, because the best posts say nothing about the others. No random order chose
+them, so no certificate follows from these labels.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from siamese_news.data.label_map import LabelMap, Mapped, logits_of
+from siamese_news.data.results import result_meta
+from siamese_news.errors import InputError
+from siamese_news.utils.terminal import counted
+from siamese_news_desk.decide.plan.files import sibling
+from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.labels.journal import SKIP
+from siamese_news_desk.labels.matching import Labels, SampledPosts
+
+# Posts to label, unless another number is asked for; and at least, and at most.
+LABELS, FEWEST, MOST = 20, 10, 100
+
+Floats = NDArray[np.float64]
+
+# The maps to choose from, and the standard deviations of the priors.
+_SHIFTS, _SLOPES = np.linspace(-9, 9, 181)[:, None], np.exp(np.linspace(-2.4, 2.1, 91))
+_SHIFT, _SLOPE = 3.0, 0.7
+_DRAWS = 200  # maps that fit the labels, for the ranges
+_CUTS = (0.5, 0.2, 0.1, 0.05)
+
+
+def estimates_of(results: Path) -> tuple[Population, Mapped, Floats]:
+    """The posts of results, and what the search says of each: relevance or, without it, the score.
+
+    Raises:
+        InputError: for another file, and one whose relevance is by labels already.
+    """
+    if result_meta(results).get("relevance_map"):
+        raise InputError(
+            f"{results}: its relevance is by labels already; expected the results of the search"
+        )
+    population = Population(results)
+    relevance = population.relevance(len(population))
+    if relevance is None:
+        return population, "score", population.scores
+    return population, "relevance", relevance
+
+
+def spread(values: Floats, count: int, seed: int) -> list[int]:
+    """The places of `count` of (N,) values: a random one of each stretch of log ranks.
+
+    They come in random order, so that their order tells the annotator nothing.
+
+    Raises:
+        InputError: another number than 10 to 100, or fewer values.
+    """
+    if not FEWEST <= count <= min(MOST, len(values)):
+        raise InputError(
+            f"{count} posts to label for relevance; expected {FEWEST} to {MOST}, and no more than "
+            f"the list has ({len(values):,})"
+        )
+    generator = np.random.default_rng(seed)
+    free = np.argsort(-values, kind="stable")
+    ranks = np.arange(len(values))
+    places: list[int] = []
+    for low, high in pairwise(
+        np.exp(np.linspace(0, np.log(len(values) + 1), count + 1))
+    ):
+        rank = int(np.exp(generator.uniform(np.log(low), np.log(high)))) - 1
+        # Stretches at the top have no post of their own.
+        nearest = np.abs(ranks - rank).argmin()
+        places.append(int(free[nearest]))
+        free, ranks = np.delete(free, nearest), np.delete(ranks, nearest)
+    return generator.permutation(places).tolist()  # type: ignore[no-any-return]
+
+
+def own_sample(sheet: Path) -> SampledPosts:
+    """The posts that were drawn for a sheet; no plan of a certificate knows them."""
+    return SampledPosts(sibling(sheet, "drawn.jsonl"), "relevance")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRelevance:
+    """The relevance of a list by labels.
+
+    Attributes:
+        map: of all labels.
+        values: (N,) what the search says of the posts.
+        drawn: (draws,) shifts and slopes that fit the labels, one as likely as the other.
+    """
+
+    map: LabelMap
+    values: Floats
+    drawn: tuple[Floats, Floats]
+
+    @classmethod
+    def of(cls, results: Path, labels: Labels) -> "OwnRelevance":
+        """The map of the labels of results; skipped posts teach nothing.
+
+        Raises:
+            InputError: fewer than ten labels, or as `estimates_of`.
+        """
+        population, mapped, values = estimates_of(results)
+        ranks = population.ranks_of(
+            [name for name, label in labels.of.items() if label.said != SKIP]
+        )
+        if len(ranks) < FEWEST:
+            raise InputError(
+                f"{results}: {counted(len(ranks), 'label')} of its posts; expected {FEWEST} or more, "
+                "without skipped ones"
+            )
+        truth = np.array([labels.of[name].relevant for name in ranks])
+        logits = logits_of(values[list(ranks.values())], mapped)
+        # (labels, shifts, slopes) and (shifts, slopes) how well each map fits.
+        totals = _SHIFTS + _SLOPES * logits[:, None, None]
+        fits = -np.logaddexp(0, np.where(truth[:, None, None], -totals, totals))
+        priors = (_SHIFTS / _SHIFT) ** 2 + (np.log(_SLOPES) / _SLOPE) ** 2
+        total = fits.sum(axis=0) - priors / 2
+        wrong = sum(
+            (others.flat[(total - fit).argmax()] >= 0) != relevant
+            for fit, others, relevant in zip(fits, totals, truth, strict=True)
+        )
+        row, column = np.unravel_index(total.argmax(), total.shape)
+        places = np.random.default_rng(0).choice(
+            total.size, _DRAWS, p=special.softmax(total).ravel()
+        )
+        own = LabelMap(
+            mapped,
+            float(_SHIFTS[row, 0]),
+            float(_SLOPES[column]),
+            len(truth),
+            int(truth.sum()),
+            int(wrong),
+        )
+        drawn = _SHIFTS[places // len(_SLOPES), 0], _SLOPES[places % len(_SLOPES)]
+        return cls(own, values, drawn)
+
+    def sentences(self) -> list[str]:
+        """What the map is worth, and what cuts keep."""
+        own = self.map
+        relevance = own.relevance(self.values)
+        cuts = [cut for cut in _CUTS if (relevance >= cut).any()]
+        nothing = ["At 0.5 nothing is kept."] * (0.5 not in cuts)
+        return [
+            f"By {own.labels} labels, {own.relevant} of them relevant. Each label left out in turn, "
+            f"{own.labels - own.wrong} of {own.labels} were on the right side of .5.",
+            *nothing,
+            *(
+                f"At {cut:g}: {counted(int((relevance >= cut).sum()), 'post')}, about "
+                f"{self._count(relevance >= cut)} of them relevant; about "
+                f"{self._count(relevance < cut)} missed."
+                for cut in cuts[: 1 + len(nothing)]
+            ),
+            "It is an estimate; certify gives a guarantee.",
+        ]
+
+    def _count(self, posts: NDArray[np.bool_]) -> str:
+        """How many of some posts are relevant, with the range of nine of ten maps."""
+        logits = logits_of(self.values[posts], self.map.mapped)
+        different, counts = np.unique(logits.round(2), return_counts=True)
+        shifts, slopes = (values[:, None] for values in self.drawn)
+        numbers = 1 / (1 + np.exp(-(shifts + slopes * different))) @ counts
+        low, high = np.quantile(numbers, [0.05, 0.95])
+        return f"{self.map.relevance(self.values[posts]).sum():,.0f} ({low:,.0f} to {high:,.0f})"

@@ -1,0 +1,206 @@
+"""Relevance by some labels: which posts are labeled, the map, and what the results say then."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy.optimize import minimize
+from sheet_commands import run
+
+from siamese_news.data.label_map import LabelMap, logits_of
+from siamese_news_desk.decide.own_relevance import (
+    OwnRelevance,
+    estimates_of,
+    spread,
+)
+from siamese_news_desk.labels.matching import Label, Labels, SampledPost
+
+POSTS = 900
+
+
+def chances(rank):
+    """The relevance that the labels should find, which the search estimates far too low."""
+    return 1 / (1 + np.exp((rank - 300) / 60))
+
+
+def write(path, *, known=True, lists=1):
+    rows = []
+    for rank in range(1, POSTS + 1):
+        likely = chances(rank)
+        logit = np.log(likely / (1 - likely))
+        row = {
+            "article": f"a{rank % lists}",
+            "rank": rank,
+            "score": round(0.9 * likely + 0.0001 * (POSTS - rank), 6),
+            "post": f"p{rank}",
+            "text": f"text {rank}",
+            "terms": ["word", "two words"],
+        }
+        if known:
+            row["relevance"] = round(float(1 / (1 + np.exp(4 - logit / 2))), 6)
+        rows.append(row)
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif path.suffix == ".csv":
+        with path.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def label(sheet, relevant):
+    with sheet.open(encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for row in rows:
+        row["label"] = "yes" if relevant(int(row["post"][1:])) else "no"
+    with sheet.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return rows
+
+
+def drawn(results, sheet, *more):
+    done = run(
+        "sample", "--for", "relevance", "--results", results, "--out", sheet, *more
+    )
+    assert done.exit_code == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("count", [10, 20, 100])
+def test_the_posts_to_label_are_spread_evenly_over_the_logarithm_of_ranks(
+    tmp_path, count
+):
+    *_, values = estimates_of(write(tmp_path / "scored.jsonl"))
+    ranks = spread(values, count, 3)
+    assert len(set(ranks)) == count and ranks != sorted(ranks)
+    assert ranks == spread(values, count, 3) != spread(values, count, 4)
+    beyond = np.sort(ranks)[np.sort(ranks) > 2 * count]
+    assert np.abs(np.diff(np.log1p(beyond) / np.log(POSTS))).max() < 3.5 / count
+    # All posts, if there are no more.
+    few = np.arange(count)[::-1].astype(float)
+    assert sorted(spread(few, count, 0)) == list(range(count))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_map_is_the_best_one_by_labels_and_priors(tmp_path, known):
+    results = write(tmp_path / "scored.jsonl", known=known)
+    _, mapped, values = estimates_of(results)
+    assert mapped == ("relevance" if known else "score")
+    ranks = spread(values, 30, 0)
+    truth = np.random.default_rng(1).random(30) < chances(np.array(ranks) + 1)
+    labels = Labels()
+    for rank, relevant in zip(ranks, truth, strict=True):
+        name = f"p{rank + 1}"
+        verdict = "yes" if relevant else "no"
+        labels.of[name] = Label(SampledPost("", name), verdict)
+    logits = logits_of(values, mapped)[ranks]
+
+    def unlikely(values):
+        shift, slope = values
+        total = shift + np.exp(slope) * logits
+        likely = np.logaddexp(0, np.where(truth, -total, total)).sum()
+        return likely + (shift / 3) ** 2 / 2 + (slope / 0.7) ** 2 / 2
+
+    own = OwnRelevance.of(results, labels)
+    shift, slope = minimize(unlikely, np.zeros(2)).x
+    assert own.map.shift == pytest.approx(shift, abs=0.06)
+    assert np.log(own.map.slope) == pytest.approx(slope, abs=0.04)
+    assert (own.map.labels, own.map.relevant) == (30, truth.sum())
+    if known:  # the logits of these scores are not straight
+        expected = chances(np.arange(1, POSTS + 1))
+        assert np.abs(own.map.relevance(values) - expected).mean() < 0.06
+        assert np.abs(values - expected).mean() > 0.2
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_labels_make_the_relevance_of_results_ones_own(tmp_path, ending):
+    results = write(tmp_path / f"all.{ending}")
+    sheet = tmp_path / "sheet.csv"
+    said = drawn(results, sheet)
+    assert (
+        "20 posts to label" in said.stderr and "siamese-news relevance" in said.stderr
+    )
+    assert len(label(sheet, lambda rank: rank <= 300)) == 20
+    out = tmp_path / "map.json"
+    done = run("relevance", "--results", results, "--labels", sheet, "--out", out)
+    assert done.exit_code == 0, done.stderr
+    assert "By 20 labels" in done.stdout and "At 0.5: " in done.stdout
+    *_, values = estimates_of(results)
+    assert 220 <= (LabelMap.read(out).relevance(values) >= 0.5).sum() <= 390
+    meta = {"relevance_map": {"mapped": "relevance"}}
+    results.with_name(results.name + ".meta.json").write_text(json.dumps(meta))
+    again = run("relevance", "--results", results, "--labels", sheet)
+    assert again.exit_code == 2 and "is by labels already" in again.stderr
+
+
+def test_where_half_is_reached_by_none_a_lower_cut_is_offered(tmp_path):
+    results = write(tmp_path / "all.jsonl")
+    sheet = tmp_path / "sheet.csv"
+    drawn(results, sheet)
+    ranks = sorted(int(row["post"][1:]) for row in label(sheet, lambda rank: False))
+    label(sheet, lambda rank: rank in (ranks[4], ranks[9]))
+    done = run("relevance", "--results", results, "--labels", sheet)
+    assert "At 0.5 nothing is kept." in done.stdout
+    assert "At 0.2: " in done.stdout or "At 0.1: " in done.stdout
+
+
+def test_a_post_in_several_lists_is_labeled_in_each(tmp_path):
+    results = tmp_path / "all.jsonl"
+    write(results, lists=2)
+    rows = [json.loads(line) for line in results.read_text().splitlines()]
+    more = [{**row, "article": "b", "score": row["score"] / 2} for row in rows]
+    results.write_text("".join(json.dumps(row) + "\n" for row in rows + more))
+    drawn(results, tmp_path / "sheet.csv", "--budget", "40")
+    label(tmp_path / "sheet.csv", lambda rank: rank <= 200)
+    done = run("relevance", "--results", results, "--labels", tmp_path / "sheet.csv")
+    assert done.exit_code == 0 and "By 40 labels" in done.stdout, done.stderr
+
+
+def test_these_labels_cost_a_later_plan_nothing(tmp_path):
+    """They change neither the order of the list nor the random order of the plan."""
+    results = write(tmp_path / "all.jsonl")
+    drawn(results, tmp_path / "own.csv")
+    label(tmp_path / "own.csv", lambda rank: rank <= 300)
+    run("relevance", "--results", results, "--labels", tmp_path / "own.csv")
+    assert not (tmp_path / "own.plan.json").exists()
+    more = ("--precision", ".8", "--budget", "100", "--out", tmp_path / "sheet.csv")
+    done = run("sample", "--results", results, *more)
+    assert done.exit_code == 0 and "confidence" not in done.stderr, done.stderr
+    assert json.loads((tmp_path / "sheet.plan.json").read_text())["earlier"] == []
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--budget", "9"), "expected 10 to 100"),
+        (("--budget", "101"), "expected 10 to 100"),
+        (("--precision", ".8"), "makes no plan"),
+    ],
+)
+def test_what_a_sample_for_relevance_does_not_take(tmp_path, more, said):
+    results = write(tmp_path / "all.jsonl")
+    out = ("--results", results, "--out", tmp_path / "sheet.csv")
+    done = run("sample", "--for", "relevance", *out, *more)
+    assert done.exit_code == 2 and said in done.stderr
+    assert not (tmp_path / "sheet.csv").exists()
+
+
+def test_labels_that_are_too_few_and_plans_without_a_precision_are_named(tmp_path):
+    results = write(tmp_path / "all.jsonl")
+    drawn(results, tmp_path / "sheet.csv")
+    rows = label(tmp_path / "sheet.csv", lambda rank: True)
+    text = (tmp_path / "sheet.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "sheet.csv").write_text("".join(text[:8]))
+    assert len(rows) == 20
+    done = run("relevance", "--results", results, "--labels", tmp_path / "sheet.csv")
+    assert done.exit_code == 2 and "7 labels of its posts" in done.stderr
+    done = run("sample", "--results", results, "--out", tmp_path / "plan.csv")
+    assert done.exit_code == 2 and "expected --precision" in done.stderr
