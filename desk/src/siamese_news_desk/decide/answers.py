@@ -26,15 +26,15 @@ from siamese_news_desk.decide.plan.texts import KnownVerdicts
 from siamese_news_desk.labels.journal import NO, YES
 from siamese_news_desk.labels.matching import Labels
 
+# Groups of a column with a row of their own, those with the most posts; one more has the rest.
 GROUPS = 12
-"""Groups of a column with a row of their own, those with the most posts; one more has the rest."""
 
 _BAND = 1.5  # the end of a band of scores divided by the end of the one before
 _POINTS = 15  # numbers of labels at which the list is found again
 _LARGEST = 200_000  # posts of a list whose columns are read
 
+# The name of these posts in the flow of a certificate.
 CONTRADICTING = "with contradicting labels, which counts as not relevant"
-"""The name of these posts in the flow of a certificate."""
 
 _FLOW = {
     "read": "posts read",

@@ -18,8 +18,8 @@ from siamese_news_desk.decide.certification import Settings
 from siamese_news_desk.labels.journal import annotator_name
 from siamese_news_desk.labels.shares import typed_share
 
+# Whether an item is relevant; None for one that cannot be decided, which counts as not relevant.
 Verdict = bool | None
-"""Whether an item is relevant; None for one that cannot be decided, which counts as not relevant."""
 
 
 def scores_of(scores: ArrayLike) -> NDArray[np.float64]:

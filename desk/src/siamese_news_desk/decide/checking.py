@@ -21,8 +21,8 @@ from siamese_news_desk.decide.plan.files import SEAL, named_by, read_sealed
 from siamese_news_desk.decide.plan.sampling_plan import model_of
 from siamese_news_desk.labels.matching import Labels, SampledPosts, read_labels
 
+# The fields that nothing else says: when, how and by which program a certificate was made.
 STATED = (SEAL, "created", "command", "provenance")
-"""The fields that nothing else says: when, how and by which program a certificate was made."""
 
 _NO_LOG = "labels.changed"
 

@@ -45,11 +45,11 @@ from siamese_news_desk.decide.learning_views import (
     unseen_words,
 )
 
+# The weight of a machine's verdicts relative to the search, both standardized, without labels.
 MACHINE = 1.0
-"""The weight of a machine's verdicts relative to the search, both standardized, without labels."""
 
+# Parts of the posts: from the top of the order, uncertain ones, and random ones.
 TEACHING, FINDING, READING = "1:1:2", "3:1:0", "1:0:0"
-"""Parts of the posts: from the top of the order, uncertain ones, and random ones."""
 
 # The numbers of labels from which `mix_after` takes the second and the third of them.
 _FINDING_FROM = 50

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
 
+# The fewest relevant labeled posts, with different texts, to learn from.
 LEAST = 3
-"""The fewest relevant labeled posts, with different texts, to learn from."""
 
 
 @dataclass(frozen=True, slots=True)

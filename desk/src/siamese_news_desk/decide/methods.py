@@ -7,8 +7,8 @@ from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.decide.certificate import sentence_of
 from siamese_news_desk.decide.sentences import skipped_sentence
 
+# A certificate as JSON, or a part of it.
 Content = Mapping[str, Any]
-"""A certificate as JSON, or a part of it."""
 
 BAUER = "Bauer, P. (1991). Multiple testing in clinical trials. Statistics in Medicine 10, 871-890."
 KRIPPENDORFF = (

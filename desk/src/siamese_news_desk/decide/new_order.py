@@ -28,11 +28,11 @@ from siamese_news_desk.labels.machine import MachineVerdicts, read_machine
 from siamese_news_desk.labels.sheets import read_rows
 from siamese_news_desk.labels.units import Unit
 
+# The column of ranks in the order of the search.
 BEFORE = "rank_before"
-"""The column of ranks in the order of the search."""
 
+# The prefix of the keys of `next_units`; it keeps spreadsheets from reading them as numbers.
 KEY = "id:"
-"""The prefix of the keys of `next_units`; it keeps spreadsheets from reading them as numbers."""
 
 
 def read_verdicts(

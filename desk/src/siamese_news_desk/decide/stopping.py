@@ -37,11 +37,11 @@ from siamese_news_desk.labels.units import Unit
 
 RANDOM_FIRST, LEARN_FIRST = "random-first", "learn-first"
 
+# Rank (from 0) -> label: 1 relevant, 0 not relevant or skipped.
 Known = Mapping[int, int]
-"""Rank (from 0) -> label: 1 relevant, 0 not relevant or skipped."""
 
+# Labels by rank -> all ranks (N,), the most relevant first; the same order for the same labels.
 Learner = Callable[[Known], NDArray[np.int64]]
-"""Labels by rank -> all ranks (N,), the most relevant first; the same order for the same labels."""
 
 
 _AHEAD = 500  # posts that a rule names at a time

@@ -20,12 +20,12 @@ from siamese_news.utils.terminal import counted
 
 YES = "yes"
 NO = "no"
+# The labels of a post; a skipped one counts as not relevant.
 SKIP = "skip"
-"""The labels of a post; a skipped one counts as not relevant."""
 
 LABELS = (YES, NO, SKIP)
+# The common label of a post with both ``yes`` and ``no``: it counts as skipped and is reported.
 CONFLICT = "conflict"
-"""The common label of a post with both ``yes`` and ``no``: it counts as skipped and is reported."""
 
 
 def common_label(labels: Iterable[str]) -> str:

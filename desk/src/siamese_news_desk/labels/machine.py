@@ -12,8 +12,8 @@ from siamese_news.utils.terminal import counted
 from siamese_news_desk.labels.journal import SKIP, YES
 from siamese_news_desk.labels.sheets import RawLabel, read_rows
 
+# Columns that may hold the verdicts; the first one in the file counts.
 COLUMNS = ("verdict", "label", "probability", "score")
-"""Columns that may hold the verdicts; the first one in the file counts."""
 
 _LARGEST = 1e15
 

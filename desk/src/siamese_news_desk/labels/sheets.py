@@ -24,6 +24,7 @@ from siamese_news_desk.labels.units import Unit
 T = TypeVar("T")
 
 _KNOWN = {"key", "post", "article", "text", "link", "label", "check"}
+# Words that annotators use, and those of spreadsheets for true and false; see `_verdict`.
 _WORDS = {
     YES: "1 1.0 yes y true relevant r accept x ja j wahr oui o vrai pertinent si verdadero vero "
     "sim verdadeiro tak 1,0",
@@ -31,7 +32,6 @@ _WORDS = {
     "non_pertinent falso nao nie nee nej 0,0",
     SKIP: "skip skipped ? unsure ignore unklar unsicher",
 }
-"""Words that annotators use, and those of spreadsheets for true and false; see `_verdict`."""
 _VERDICTS = {word: said for said, words in _WORDS.items() for word in words.split()}
 
 

@@ -48,13 +48,13 @@ from siamese_news_desk.page.requests import (
 )
 from siamese_news_desk.page.results import Filter
 
+# Posts that come at one time.
 PAGE = 50
-"""Posts that come at one time."""
 
 _READ = 100  # files of posts whose columns are looked at
 
+# The values of a request: those in its path, and those of its query or of its JSON object.
 Values = Mapping[str, Any]
-"""The values of a request: those in its path, and those of its query or of its JSON object."""
 
 
 def application(desk: Desk) -> Starlette:

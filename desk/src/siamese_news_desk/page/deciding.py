@@ -55,8 +55,8 @@ _FIRST = 256  # posts of an order whose labels are looked up together at first
 _SEED = 0  # of the random order of the estimates; the default of `audit`
 _AUDITED = 200  # labels of the audit that the page suggests
 
+# Posts, how many of them were labeled, how many of those are relevant.
 Sample = tuple[int, int, int]
-"""Posts, how many of them were labeled, how many of those are relevant."""
 
 Plan = TypeVar("Plan", Certification, Stopping)
 

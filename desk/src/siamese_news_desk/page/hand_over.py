@@ -29,8 +29,8 @@ _LABEL_COLUMNS = (
     "text",
 )
 
+# Writes the file of a project at a path, or returns the path of another file.
 Maker = Callable[[Desk, Path], Path | None]
-"""Writes the file of a project at a path, or returns the path of another file."""
 
 
 def make(desk: Desk, kind: str) -> Path:
@@ -174,6 +174,7 @@ def _commands(desk: Desk, path: Path) -> None:
         stream.write("\n".join(commands(desk)) + "\n")
 
 
+# Kind -> name of its file, and how it is made.
 KINDS: dict[str, tuple[str, Maker]] = {
     "report": ("report.html", _report),
     "csv": ("found.csv", _csv(_found, RANKED)),
@@ -184,4 +185,3 @@ KINDS: dict[str, tuple[str, Maker]] = {
     "certificate-page": ("certificate.html", _certificate("certificate.html")),
     "commands": ("commands.txt", _commands),
 }
-"""Kind -> name of its file, and how it is made."""

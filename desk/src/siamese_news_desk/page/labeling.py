@@ -36,8 +36,8 @@ QUEUES = (
 )
 """The sources of the posts to label next."""
 
+# The sources whose posts are shown without their scores.
 BLIND = ("teach", "sample", "goal", "mixed", "threshold", "second")
-"""The sources whose posts are shown without their scores."""
 
 _COPIES = 500  # near-duplicates that one label reaches at most
 

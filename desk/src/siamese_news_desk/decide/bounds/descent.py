@@ -26,8 +26,8 @@ from siamese_news_desk.decide.plan.design import Order
 
 UNKNOWN = -1
 
+# Ranks to labels: 1 relevant, 0 not relevant (or skipped), -1 not labeled.
 Verdicts = Callable[[NDArray[np.int64]], NDArray[np.int8]]
-"""Ranks to labels: 1 relevant, 0 not relevant (or skipped), -1 not labeled."""
 
 _STEP = 64  # posts of a set that are looked up together
 _BEYOND = 20  # budgets of labels that an estimate may reach

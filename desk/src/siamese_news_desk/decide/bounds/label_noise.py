@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# Share of the confidence that covers the unknown number of errors.
 RESERVED = Fraction(1, 200)
-"""Share of the confidence that covers the unknown number of errors."""
 
 # Where the bound is minimized; it is valid at each.
 _SLOPES = np.geomspace(1e-4, 30, 300)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# Counts, one or several.
 Values = float | NDArray[Any]
-"""Counts, one or several."""
 
 
 def most_relevant(

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from siamese_news.utils.cache import load_arrays, private_folder, save_arrays
 
+# Passes on the steps of a long computation, and may show how far it is.
 Shown = Callable[[Sequence[int]], Iterable[int]]
-"""Passes on the steps of a long computation, and may show how far it is."""
 
+# Share of the error budget that is reserved for labels beyond the planned ones.
 KEPT = 0.1
-"""Share of the error budget that is reserved for labels beyond the planned ones."""
 
 _TOGETHER = 64  # sets whose tables are computed together
 _FAR = 3  # times the turn: beyond it, a table is computed for one set only

@@ -13,8 +13,8 @@ from siamese_news.utils.strings import Strings
 from siamese_news_desk.decide.plan.keyed_hash import siphash
 from siamese_news_desk.labels.shares import exact
 
+# The fewest posts of the first set (`first_set`).
 FIRST = 100
-"""The fewest posts of the first set (`first_set`)."""
 
 # If m errors are expected among the labels of a set that just meets the target, 2.5 m - 4.5 sqrt(m)
 # errors are due: a few labels are sure to find only a few errors. Chosen on the development pools
@@ -33,11 +33,11 @@ _SMALLEST = 10  # posts of a first set that ends before many equal scores
 
 _JUMP = 1.25  # a next set that is larger by this factor is so because of equal scores
 
+# The size of each set divided by the one before.
 RATIO = Fraction(102, 100)
-"""The size of each set divided by the one before."""
 
+# The keys of the posts between two ranks; the random order sorts by them.
 Keys = Callable[[int, int], NDArray[np.uint64]]
-"""The keys of the posts between two ranks; the random order sorts by them."""
 
 
 def share_of(value: str, what: str) -> Fraction:

@@ -141,6 +141,7 @@ def sibling(sheet: Path, ending: str) -> Path:
     return path
 
 
+# The endings of the files that commands write next to a sheet.
 NEXT_TO_SHEET = (
     "certificate.json",
     "certificate.html",
@@ -148,7 +149,6 @@ NEXT_TO_SHEET = (
     "drawn.jsonl",
     "verdicts.jsonl",
 )
-"""The endings of the files that commands write next to a sheet."""
 
 
 def refuse_inputs(plan: Path, inputs: Iterable[Path]) -> None:

@@ -37,8 +37,8 @@ from siamese_news_desk.labels.shares import by_value
 
 _CLAIMS = ("targets", "confidence", "joint", "recall")
 
+# A plan in a list: its seal, kind, sketch, criteria, order and error, and what it pays for.
 Line = Mapping[str, Any]
-"""A plan in a list: its seal, kind, sketch, criteria, order and error, and what it pays for."""
 
 
 def identity(plan: Mapping[str, Any]) -> dict[str, Any]:

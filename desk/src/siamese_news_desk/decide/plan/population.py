@@ -29,12 +29,12 @@ _DENSE = 10  # numbers of rows, or of posts in a database, are below so many tim
 _BITS = 13
 _LIKELY = 50_000  # best posts whose relevance is read
 
+# Hashes of a sketch: they estimate the part of a population that another one shares to within .02,
+# and to within .1 if one is twenty times as large as the other.
 SKETCH = 512
-"""Hashes of a sketch: they estimate the part of a population that another one shares to within .02,
-and to within .1 if one is twenty times as large as the other."""
 
+# Posts of the head of a list.
 HEAD = 64
-"""Posts of the head of a list."""
 
 
 class Population:

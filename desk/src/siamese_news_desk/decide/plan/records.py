@@ -15,19 +15,19 @@ Count = Annotated[int, Meta(ge=1, le=1 << 40)]
 Some = Annotated[int, Meta(ge=0, le=1 << 40)]
 Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 Rate = Annotated[float, Meta(ge=0, le=1)]
+# A number as the user typed it, read exactly, as a fraction.
 Typed = Annotated[str, Meta(max_length=50)]
-"""A number as the user typed it, read exactly, as a fraction."""
 
+# A probability as `fractions.Fraction` writes it.
 Error = Annotated[str, Meta(pattern=r"^\d{1,40}(/[1-9]\d{0,39})?\Z")]
-"""A probability as `fractions.Fraction` writes it."""
 
+# The name of a file in the same folder.
 FileName = Annotated[str, Meta(pattern=r"^(?!\.{1,2}\Z)[^/\x00]{1,255}\Z")]
-"""The name of a file in the same folder."""
 
+# The path of a file, from the folder of the record.
 FilePath = Annotated[
     str, Meta(max_length=4096, pattern=r"^([^\x00]*/)?(?!\.{1,2}\Z)[^/\x00]{1,255}\Z")
 ]
-"""The path of a file, from the folder of the record."""
 
 
 class Named(TypedDict):
@@ -186,12 +186,12 @@ class StoppingPlan(_Plan):
     settings: StoppingSettings
 
 
+# The kinds of plans.
 PLANS: dict[str, type] = {
     "precision": PrecisionPlan,
     "audit": AuditPlan,
     "stopping": StoppingPlan,
 }
-"""The kinds of plans."""
 
 
 class CertifiedLabels(TypedDict):

@@ -33,8 +33,8 @@ from siamese_news_desk.decide.plan.remedies import ANOTHER_FILE, PlanRefused
 from siamese_news_desk.decide.plan.texts import Texts
 from siamese_news_desk.labels.matching import SampledPosts, VerdictLog
 
+# How the random order is drawn; a plan with another order cannot be resumed.
 ORDER = "SipHash-2-4 of the ids, keyed by purpose, seed and scores"
-"""How the random order is drawn; a plan with another order cannot be resumed."""
 
 
 class PlanOptions(TypedDict, total=False):
