@@ -121,3 +121,46 @@ def test_the_data_module_keeps_splits_and_cuts_new_ones(tmp_path):
         InputError, match=r"split 'train' of '.*mine\.csv': no pair to train on"
     ):
         SiameseDataModule(path).sizes()
+
+
+TWEETS = """headline,tweet,post,label,split
+River floods,my cellar,no text,3,train
+River floods,trains stand,no text,0,train
+Strike,trains stand,no text,2,train
+River floods,so wet,no text,1,dev
+Strike,so wet,no text,2,dev
+Fire,smoke,no text,1,train
+"""
+
+
+def test_the_columns_of_a_table_have_names_of_their_own(tmp_path):
+    path = tmp_path / "tweets.csv"
+    path.write_text(TWEETS)
+    names = {"article": "Headline", "post": "tweet", "score": "label"}
+    collection = read_pairs(path, names)
+    assert {p.text for p in collection.posts.values()} == {
+        *("my cellar", "trains stand", "so wet", "smoke")
+    }
+    river, strike, _ = collection.articles
+    assert sorted(collection.qrels["train"][river].values()) == [0, 3]
+    # A post of two articles, with a grade for each.
+    dev = collection.qrels["dev"]
+    assert [dev[article] for article in (river, strike)] == [{"p3": 1}, {"p3": 2}]
+    data = SiameseDataModule(path, columns=names)
+    assert data.sizes() == "train 3, dev 2"
+    assert sorted(map(len, data.train_set.posts_of)) == [1, 1, 1]
+    with pytest.raises(
+        InputError, match=r"tweets\.csv:1: no column 'toot' \(data\.col"
+    ):
+        SiameseDataModule(path, columns={**names, "post": "toot"})
+    with pytest.raises(
+        InputError, match="data.columns has text; expected among article"
+    ):
+        SiameseDataModule(path, columns={"text": "tweet"})
+    with pytest.raises(
+        InputError, match=r"(?s)no column 'article'.*data\.columns={article"
+    ):
+        SiameseDataModule(path).sizes()
+    (tmp_path / "beir").mkdir()
+    with pytest.raises(InputError, match="is a folder, which has no columns to name"):
+        open_source(str(tmp_path / "beir"), {"post": "tweet"})

@@ -30,6 +30,7 @@ from siamese_news.utils.files import open_binary, reading
 #: Where a table of pairs with ids finds the texts: files of these names next to it.
 ARTICLES, POSTS = "articles", "posts"
 _SIDES = {"article": ARTICLES, "post": POSTS}
+_COLUMNS = ("article", "post", "article_id", "post_id", "title", "score", "split")
 _PACKED = ("", ".gz", ".zst")
 
 
@@ -38,43 +39,50 @@ def is_table(path: str | Path) -> bool:
     return plain_suffix(path) in TABLES
 
 
-def read_pairs(path: str | Path) -> Collection:
+def read_pairs(path: str | Path, columns: Mapping[str, str] = {}) -> Collection:
     """Read a table of pairs, plain, ``.gz`` or ``.zst``.
 
     A row has ``article`` and ``post``, their texts, or ``article_id`` and ``post_id``, ids of a
     table ``articles`` and a table ``posts`` in the same folder (CSV, TSV or JSON lines), which have
     ``id`` and ``text``. Further columns may be ``title`` of the article, ``score`` (a whole number;
-    1 or more, the default, is a pair) and ``split`` (default ``train``).
+    1 or more, the default, is a pair; higher grades count in nDCG) and ``split`` (default
+    ``train``). A post may be under several articles, one a row.
+
+    Args:
+        path: of the table.
+        columns: the names that these columns have in it where they differ, such as ``{"post":
+            "tweet"}``.
 
     Raises:
         InputError: a column is missing, an id has no text or two, a text is empty; the message
             begins with file and line.
     """
     table = Path(path)
-    columns = [normal(name) for name in _layout(table).names]
-    refuse_repeated(columns, columns, f"{table}:1")
+    names = _our_names(table, columns)
+    there = [*names.values()]
     for side, file in _SIDES.items():
-        if not {side, f"{side}_id"} & {*columns}:
+        if not {side, f"{side}_id"} & {*there}:
             raise InputError(
-                f"{table}:1: no column '{side}', only {', '.join(columns)}; expected article and "
-                f"post (texts), or article_id and post_id (ids of a table {file} next to it)"
+                f"{table}:1: no column '{side}', only {', '.join(there)}; expected article and "
+                f"post (texts), or article_id and post_id (ids of a table {file} next to it), or "
+                f"data.columns={{{side}: NAME}} for a column of another name"
             )
     articles: dict[str, Article] = {}
     posts: dict[str, Post] = {}
-    if "article" not in columns:
+    if "article" not in there:
         articles = {a.id: a for a in read_articles(_next_to(table, ARTICLES))}
-    if "post" not in columns:
+    if "post" not in there:
         posts = {p.id: p for p in open_posts(_next_to(table, POSTS), strict=True)}
     ids: dict[str, dict[str, str]] = {side: {} for side in _SIDES}
     qrels: dict[str, Qrels] = {}
-    for where, row in _rows(table):
+    for where, row in _rows(table, names):
         title = clean_text(row.get("title", "")).strip()
         article = _id(where, row, "article", ids, articles, title)
-        if "article" in columns:
+        if "article" in there:
             new = Article(article, clean_text(row["article"]).strip(), title=title)
             _same(where, "article", articles.setdefault(article, new), new)
         post = _id(where, row, "post", ids, posts)
-        if "post" in columns:
+        if "post" in there:
             text = Post(post, clean_text(row["post"]).strip())
             _same(where, "post", posts.setdefault(post, text), text)
         split = row.get("split", "").strip() or "train"
@@ -90,9 +98,31 @@ def read_pairs(path: str | Path) -> Collection:
     return Collection(name=_name(table), articles=articles, posts=posts, qrels=qrels)
 
 
-def splits_in(path: str | Path) -> set[str]:
+def splits_in(path: str | Path, columns: Mapping[str, str] = {}) -> set[str]:
     """The splits that the rows of a table name."""
-    return {row.get("split", "").strip() or "train" for _, row in _rows(Path(path))}
+    names = _our_names(Path(path), columns)
+    rows = _rows(Path(path), names)
+    return {row.get("split", "").strip() or "train" for _, row in rows}
+
+
+def _our_names(table: Path, columns: Mapping[str, str]) -> dict[str, str]:
+    """Our name of each column of a table, by the normal form of its own."""
+    if unknown := [name for name in columns if name not in _COLUMNS]:
+        raise InputError(
+            f"data.columns has {', '.join(unknown)}; expected among {', '.join(_COLUMNS)}"
+        )
+    in_file = [normal(name) for name in _layout(table).names]
+    refuse_repeated(in_file, in_file, f"{table}:1")
+    names = {name: name for name in in_file}
+    for ours, theirs in columns.items():
+        if normal(theirs) not in names:
+            raise InputError(
+                f"{table}:1: no column '{theirs}' (data.columns: {ours}), only {', '.join(names)}"
+            )
+        # A column that is called like one of ours, and is not the one meant.
+        names |= {n: f"other {n}" for n, name in names.items() if name == ours}
+        names[normal(theirs)] = ours
+    return names
 
 
 def _name(table: Path) -> str:
@@ -104,15 +134,17 @@ def _layout(table: Path) -> Table:
         return layout_of_file(table, str(table), plain_suffix(table), "a pair")
 
 
-def _rows(table: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """(``file:line``, values by normal column name) of each row."""
+def _rows(
+    table: Path, names: Mapping[str, str]
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """(``file:line``, values by our names of the columns) of each row."""
     layout = _layout(table)
     with reading(table), open_binary(table) as stream:
         for number, row, _ in table_rows(stream, layout):
             where = f"{table}:{number}"
             if isinstance(row, BadRow):
                 raise InputError(f"{where}: {row.message}")
-            yield where, {normal(name): str(value) for name, value in row.items()}
+            yield where, {names[normal(n)]: str(value) for n, value in row.items()}
 
 
 def _id(

@@ -31,25 +31,33 @@ class EvaluationSet:
     one_story: bool = False
 
 
-def open_source(folder: str) -> Collection:
+def open_source(folder: str, columns: Mapping[str, str] = {}) -> Collection:
     """The collection that a configuration names.
 
     ``stories`` ships with the package. Any other name is a folder in the BEIR layout or a table of
-    pairs (`read_pairs`), inside ``$SIAMESE_NEWS_DATA`` or by its full path.
+    pairs (`read_pairs`, which `columns` are for), inside ``$SIAMESE_NEWS_DATA`` or by its full
+    path.
 
     Raises:
-        InputError: as `data_path` and the readers.
+        InputError: as `data_path` and the readers, or there are columns for a folder.
     """
     if folder == BUNDLED:
         return bundled()
     path = data_path(folder)
-    return read_pairs(path) if is_table(path) else read_collection(path)
+    if is_table(path):
+        return read_pairs(path, columns)
+    if columns:
+        raise InputError(
+            f"{folder}: is a folder, which has no columns to name ({', '.join(columns)}); expected "
+            "a table of pairs (.csv, .tsv), or no data.columns"
+        )
+    return read_collection(path)
 
 
-def splits_at(folder: str) -> set[str]:
+def splits_at(folder: str, columns: Mapping[str, str] = {}) -> set[str]:
     """The splits of a source as `open_source` names it; its texts are not read."""
     path = data_path(folder)
-    return splits_in(path) if is_table(path) else splits_of(path)
+    return splits_in(path, columns) if is_table(path) else splits_of(path)
 
 
 def open_posts_of(folder: str) -> dict[str, Post]:

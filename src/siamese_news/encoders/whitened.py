@@ -32,6 +32,7 @@ class WhitenedEncoder(Encoder):
     Args:
         input_dim: E.
         encoder: called with ``input_dim=E``; None is the bag of words.
+        output_dim: D, of vectors that are cut; None is that of the encoder.
 
     Raises:
         ValueError: the encoder has two heads, or is whitened itself.
@@ -49,10 +50,15 @@ class WhitenedEncoder(Encoder):
     matrix: Tensor
 
     def __init__(
-        self, *, input_dim: int, encoder: Callable[..., Encoder] | None = None
+        self,
+        *,
+        input_dim: int,
+        encoder: Callable[..., Encoder] | None = None,
+        output_dim: int | None = None,
     ) -> None:
         inner = (encoder or BagEncoder)(input_dim=input_dim)
-        super().__init__(input_dim=input_dim, output_dim=inner.output_dim)
+        size = inner.output_dim if output_dim is None else output_dim
+        super().__init__(input_dim=input_dim, output_dim=size)
         if inner.has_factors or isinstance(inner, WhitenedEncoder):
             raise ValueError(
                 f"WhitenedEncoder got a {type(inner).__name__}; expected an encoder with one head "
@@ -61,7 +67,7 @@ class WhitenedEncoder(Encoder):
         self.encoder = inner
         self.uses_weights = inner.uses_weights
         self.register_buffer("mean", torch.zeros(inner.output_dim))
-        self.register_buffer("matrix", torch.eye(inner.output_dim))
+        self.register_buffer("matrix", torch.eye(inner.output_dim, size))
 
     @classmethod
     def fitted(
@@ -103,13 +109,24 @@ class WhitenedEncoder(Encoder):
         matrix = (axes * variances**-power) @ axes.T
         # Cosines do not depend on its size, and half precision holds no large numbers.
         matrix /= np.linalg.norm(matrix, 2)
+        whitened = cls.around(encoder)
+        whitened.mean.copy_(torch.from_numpy(mean))
+        whitened.matrix.copy_(torch.from_numpy(matrix))
+        return whitened
+
+    @classmethod
+    def around(cls, encoder: Encoder) -> "WhitenedEncoder":
+        """`encoder`, whose vectors are still as they were; its weights are shared."""
         whitened = cls(input_dim=encoder.input_dim, encoder=lambda **_: encoder)
         weights = next(encoder.parameters(), None)
         if weights is not None:
             whitened.to(weights)  # in double precision, or on a GPU
-        whitened.mean.copy_(torch.from_numpy(mean))
-        whitened.matrix.copy_(torch.from_numpy(matrix))
         return whitened.train(encoder.training)
+
+    def truncate(self, size: int) -> None:
+        """Keep the first numbers of each vector."""
+        self.matrix = self.matrix[:, :size].clone()
+        self.output_dim = size
 
     @override
     def forward(

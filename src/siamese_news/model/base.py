@@ -1,13 +1,15 @@
 """The base of every model of this package: text to token ids, unit vectors and a model folder."""
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from siamese_news import __version__
 from siamese_news.lexical_head.head import TermHead
@@ -32,6 +34,7 @@ from siamese_news.text.token_ids import (
 )
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import check_choice
+from siamese_news.utils.processes import spawning
 
 # What vectors are computed in; bfloat16 is faster where the processor has it.
 Precision = Literal["float32", "bfloat16"]
@@ -256,6 +259,7 @@ class TextModel(ABC):
         *,
         batch_tokens: int = 4096,
         precision: Precision = "float32",
+        processes: int = 1,
     ) -> np.ndarray:
         """Encode posts into unit vectors, whose products are cosine similarities.
 
@@ -266,6 +270,8 @@ class TextModel(ABC):
             texts: the texts, or one.
             batch_tokens: how many tokens, padding included, go through the encoder at once.
             precision: ``"bfloat16"`` computes matrix products in bfloat16; a `TableModel` has none.
+            processes: how many of this machine share the texts, in blocks; the result is the same.
+                A script that asks for several guards its main part by ``__name__ == "__main__"``.
 
         Returns:
             (B, D) float32.
@@ -273,7 +279,7 @@ class TextModel(ABC):
         Raises:
             InputError: `texts` contains something that is not text, or the precision is unknown.
         """
-        return self._encode(texts, "post", batch_tokens, precision)
+        return self._encode(texts, "post", batch_tokens, precision, processes)
 
     def _encode(
         self,
@@ -281,18 +287,42 @@ class TextModel(ABC):
         side: Side,
         batch_tokens: int,
         precision: Precision,
+        processes: int = 1,
     ) -> np.ndarray:
         check_choice("side", side, Side)
         check_choice("precision", precision, Precision)
         texts = [texts] if isinstance(texts, str) else texts
         check_texts(texts, f"encode_{side}s")
         vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
-        for start in range(0, len(texts), BLOCK):
-            block = self.token_ids(texts[start : start + BLOCK])
-            vectors[start : start + BLOCK] = self.encode_ids(
-                block, side, batch_tokens, precision
+        starts = range(0, len(texts), BLOCK)
+        blocks = (texts[start : start + BLOCK] for start in starts)
+        if processes > 1 and len(starts) > 1:
+            encoded = self._encode_apart(
+                blocks, min(processes, len(starts)), side, batch_tokens, precision
             )
+        else:
+            encoded = (
+                self.encode_ids(self.token_ids(block), side, batch_tokens, precision)
+                for block in blocks
+            )
+        for start, block_vectors in zip(starts, encoded, strict=True):
+            vectors[start : start + BLOCK] = block_vectors
         return vectors
+
+    def _encode_apart(
+        self, blocks: Iterable[Sequence[str]], processes: int, *options: Any
+    ) -> Iterator[np.ndarray]:
+        """Encode each block in one of several processes, which get this model once."""
+        threads = max(1, (os.cpu_count() or 1) // processes)
+        with (
+            spawning() as context,
+            context.Pool(processes, _receive, (self, threads)) as pool,
+        ):
+            yield from pool.imap(_encode_block, ((block, options) for block in blocks))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The table of chunks is memory of the compiled loop, made again at the first use.
+        return {n: value for n, value in vars(self).items() if n != "_chunks"}
 
     def folder_config(self) -> dict[str, Any]:
         """The plain values of ``config.json``: everything but weights, words and training texts."""
@@ -344,6 +374,20 @@ class TextModel(ABC):
         """Encode a text of each side: some invalid values are only found in use."""
         for side in _SIDES:
             self.encode_ids([np.arange(min(3, len(self.vocabulary)))], side)
+
+
+_received: TextModel  # of a process that encodes for another one
+
+
+def _receive(model: TextModel, threads: int) -> None:
+    global _received
+    _received = model
+    threadpool_limits(threads)
+
+
+def _encode_block(work: tuple[Sequence[str], tuple[Any, ...]]) -> np.ndarray:
+    texts, options = work
+    return _received.encode_ids(_received.token_ids(texts), *options)
 
 
 def text_parts(

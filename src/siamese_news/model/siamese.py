@@ -118,18 +118,49 @@ class Model(TextModel, nn.Module):
             raise InputError(
                 f"whiten: power={power!r}; expected a number from 0 to 0.5"
             )
-        inner = {key: value for key, value in self.config.items() if key != "input_dim"}
         vectors = self.encode_posts(texts)
         try:
-            self.encoder = WhitenedEncoder.fitted(self.encoder, vectors, power)
+            self._whiten(WhitenedEncoder.fitted(self.encoder, vectors, power))
         except ValueError as error:
             raise InputError(f"whiten: {error}") from error
+
+    def _whiten(self, encoder: WhitenedEncoder) -> None:
+        inner = {key: value for key, value in self.config.items() if key != "input_dim"}
+        self.encoder = encoder
         self.calibration = None
         self.config = {
             "class": WhitenedEncoder.__name__,
-            "input_dim": self.encoder.input_dim,
+            "input_dim": encoder.input_dim,
             "encoder": inner,
         }
+
+    def truncate(self, size: int) -> None:
+        """Keep the first `size` numbers of each vector; cosines are of these alone.
+
+        This loses little for a model trained with ``objective.matryoshka``. A table of relevance is
+        dropped; `undo_whitening` brings the whole vectors back.
+
+        Raises:
+            InputError: the size is no part of the vectors, or the encoder has two heads.
+
+        Example:
+            >>> from siamese_news import Model
+            >>> model = Model.pretrained()
+            >>> model.truncate(16)
+            >>> model.encode_posts(["the river is in my cellar"]).shape
+            (1, 16)
+        """
+        if not 0 < size <= self.output_dim:
+            raise InputError(f"truncate: {size}; expected 1 to {self.output_dim}")
+        try:
+            if not isinstance(self.encoder, WhitenedEncoder):
+                self._whiten(WhitenedEncoder.around(self.encoder))
+            assert isinstance(self.encoder, WhitenedEncoder)
+            self.encoder.truncate(size)
+        except ValueError as error:
+            raise InputError(f"truncate: {error}") from error
+        self.calibration = None
+        self.config["output_dim"] = size
 
     def undo_whitening(self) -> None:
         """Leave the vectors as the encoder was trained; nothing if it is not whitened.

@@ -116,6 +116,7 @@ class DataOptions(TypedDict, total=False):
     batching: Batching
     hard_negatives: NotRequired[HardNegatives]
     limits: Limits
+    columns: NotRequired[dict[str, str] | None]
 
 
 @dataclass(slots=True)
@@ -177,11 +178,13 @@ def training_set(sources: Iterable[tuple[str, Collection, str]]) -> TrainingSet:
     return joined
 
 
-def data_options(data: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+def data_options(
+    data: str | Path | Mapping[str, Any], columns: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """The options that describe data: of a name in ``conf/data``, a folder, or a table of pairs.
 
-    A folder or table keeps its splits if it has ``train`` and ``dev``; otherwise it is split by
-    article (data=my_pairs).
+    `columns` has the names of a table's columns (`read_pairs`). A folder or table keeps its splits if
+    it has ``train`` and ``dev``; otherwise it is split by article (data=my_pairs).
     """
     if isinstance(data, Mapping):
         return {
@@ -193,7 +196,8 @@ def data_options(data: str | Path | Mapping[str, Any]) -> dict[str, Any]:
     folder = str(path.absolute() if path.exists() else data)
     values = {"data.name": folder}
     options = data_options(composed("data=my_pairs", values=values)["data"])
-    splits = splits_at(folder)
+    options["columns"] = dict(columns or {})
+    splits = splits_at(folder, options["columns"])
     if {"train", "dev"} <= splits:
         options["split"]["by"] = "given"
         if "test" not in splits:
@@ -269,9 +273,10 @@ class SiameseDataModule(pl.LightningDataModule):
         held_out: share of the training events (or articles) that neither trains nor is dev or
             test; see the attribute `held_out`.
         **options: values of ``conf/data`` that differ: ``name``; ``train``, a list of ``{folder,
-            split}``; ``dev`` and ``test``, each ``{folder, split, pool, one_story}`` or None;
-            ``split`` (`resplit`); ``batching``; ``hard_negatives``; ``limits``. Mappings need only
-            what differs.
+            split}``; ``columns``, the names of a table's columns where they differ, such as
+            ``{"post": "tweet"}``; ``dev`` and ``test``, each ``{folder, split, pool, one_story}`` or
+            None; ``split`` (`resplit`); ``batching``; ``hard_negatives``; ``limits``. Mappings need
+            only what differs.
 
     Raises:
         InputError: for data that do not exist, and unknown, missing or impossible options.
@@ -300,7 +305,9 @@ class SiameseDataModule(pl.LightningDataModule):
         super().__init__()
         if data is None and not options:
             data = BUNDLED
-        self.data = _merged({} if data is None else data_options(data), options)
+        columns = options.get("columns")
+        described = {} if data is None else data_options(data, columns)
+        self.data = _merged(described, options)
         check_options(self.data)
         if self.data.get("texts") and not self.reads_texts:
             raise InputError(
@@ -336,7 +343,8 @@ class SiameseDataModule(pl.LightningDataModule):
         """A source after splitting; read once."""
         if folder not in self._collections:
             split = self.data["split"]
-            collection = resplit(open_source(folder), **split)
+            source = open_source(folder, self.data.get("columns") or {})
+            collection = resplit(source, **split)
             if self._held_out:
                 trained = {
                     e["split"] for e in self.data["train"] if e["folder"] == folder

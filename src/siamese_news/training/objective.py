@@ -56,6 +56,9 @@ class SiameseObjective(nn.Module):
         cache: keep the vectors of a batch alone until the backward pass, and encode each part of it
             again there. The gradient is the same; the memory is that of one part, the time about a
             quarter more (gradient caching; Gao et al. 2021, arXiv 2101.06983).
+        matryoshka: sizes; the loss is the mean of those of the whole vectors and of their beginnings
+            of these sizes, so that `Model.truncate` loses little (Kusupati et al. 2022, arXiv
+            2205.13147).
 
     Attributes:
         mined: counts of the miner's selection in the last batch; None without a miner.
@@ -69,6 +72,7 @@ class SiameseObjective(nn.Module):
         anchors: Anchors = "articles",
         gather_across_devices: bool = True,
         cache: bool = False,
+        matryoshka: Sequence[int] = (),
     ) -> None:
         super().__init__()
         check_choice("anchors", anchors, Anchors)
@@ -77,6 +81,7 @@ class SiameseObjective(nn.Module):
         self.anchors = anchors
         self.gather_across_devices = gather_across_devices
         self.cache = cache
+        self.matryoshka = matryoshka
         self.mined: Mined | None = None
         if type(loss).__name__ in _ONE_SIDE and anchors != "both":
             raise InputError(
@@ -110,6 +115,22 @@ class SiameseObjective(nn.Module):
                 f"a batch has {len(posts)} posts of one article, so none has a negative; expected "
                 "posts of two articles or more: see data.batching"
             )
+        sizes = [size for size in self.matryoshka if size < articles.shape[1]]
+        losses = [
+            self._loss_of(
+                articles[:, :size], posts[:, :size], article_labels, post_labels
+            )
+            for size in (*sizes, articles.shape[1])
+        ]
+        return torch.stack(losses).mean() if sizes else losses[0]
+
+    def _loss_of(
+        self,
+        articles: Tensor,
+        posts: Tensor,
+        article_labels: Tensor,
+        post_labels: Tensor,
+    ) -> Tensor:
         if self.anchors == "both":
             sides = [
                 torch.cat([articles, posts]),
