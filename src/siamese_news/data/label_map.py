@@ -27,7 +27,7 @@ def logits_of(values: NDArray[np.floating], mapped: Mapped) -> NDArray[np.float6
     """(N,) what a map shifts and stretches: logits of relevance, or logarithms of scores."""
     if mapped == "score":
         return _STEEP * np.log((np.maximum(values, 0) + _FLOOR) / _MIDDLE)
-    return special.logit(np.clip(values, _LEAST, 1 - _LEAST))  # type: ignore[no-any-return]
+    return special.logit(np.clip(values, _LEAST, 1 - _LEAST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class LabelMap:
     def relevance(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
         """(N,) relevance of N values, rounded down."""
         likely = special.expit(self.shift + self.slope * logits_of(values, self.mapped))
-        return np.floor(likely * 1e6) / 1e6  # type: ignore[no-any-return]
+        return np.floor(likely * 1e6) / 1e6
 
     def write(self, path: Path) -> None:
         """Write the map to a file."""

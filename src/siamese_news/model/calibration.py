@@ -121,12 +121,12 @@ class Evidence:
 
 def _log(scores: NDArray[np.floating] | float) -> NDArray[np.float64]:
     positive = np.maximum(np.asarray(scores, np.float64), 0.0)
-    return np.log(positive + _FLOOR)  # type: ignore[no-any-return]
+    return np.log(positive + _FLOOR)
 
 
 def probability(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """The logistic function."""
-    return special.expit(logits)  # type: ignore[no-any-return]
+    return special.expit(logits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class Calibration:
 
     def plain(self) -> dict[str, Any]:
         """As plain values, for a model folder."""
-        return msgspec.json.decode(msgspec.json.encode(self))  # type: ignore[no-any-return]
+        return msgspec.json.decode(msgspec.json.encode(self))
 
     @classmethod
     def of(cls, values: Any) -> "Calibration | None":

@@ -77,7 +77,7 @@ def spread(values: Floats, count: int, seed: int) -> list[int]:
         nearest = np.abs(ranks - rank).argmin()
         places.append(int(free[nearest]))
         free, ranks = np.delete(free, nearest), np.delete(ranks, nearest)
-    return generator.permutation(places).tolist()  # type: ignore[no-any-return]
+    return generator.permutation(places).tolist()
 
 
 def own_sample(sheet: Path) -> SampledPosts:
