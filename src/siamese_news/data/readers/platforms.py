@@ -789,3 +789,34 @@ def _from_crowdtangle(record: Record) -> Converted:
         "created_at=date lang=languageCode author=account.handle|account.name url=link "
         "permalink=postUrl channel=account.name",
     )
+
+
+@_known(
+    "DiscordChatExporter",
+    "`messages` of a channel, with `timestamp`, `content`, `author`, `embeds`; the words of embeds "
+    "are read too",
+    "content, embeds",
+    "id",
+    matches=has("id", "timestamp", "content", "author", "embeds"),
+    inside=("messages",),
+)
+def _from_discord(message: Record) -> Converted:
+    """A message; None for a notice of Discord itself without a text."""
+    words = [message.get("content"), *_embedded(message.get("embeds"))]
+    text = "\n".join(clean_text(part) for part in words if part)
+    if not text and message.get("type") not in ("Default", "Reply"):
+        return None
+    return post_of(
+        id_value(message.get("id"), "id"),
+        text,
+        message,
+        "created_at=timestamp author=author.name reply_to=reference.messageId",
+    )
+
+
+def _embedded(embeds: Any) -> Iterator[str]:
+    """Titles and descriptions of link cards."""
+    for embed in embeds or ():
+        for name in ("title", "description"):
+            if isinstance(embed.get(name), str):
+                yield embed[name]
