@@ -100,7 +100,7 @@ bench-check: install  ## whole commands against the newest recorded revision: fa
 # On processors with AVX-512 BF16: make pretrained ARGS=task.teacher.bf16=true
 pretrained: install  ## train the model that ships, from the shared data (15 minutes; much longer without bf16)
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[bench]"
-	$(BIN)/python -m siamese_news.train experiment=pretrained hydra.run.dir=outputs/pretrained $(ARGS)
+	PYTHONPATH=. $(BIN)/python -m siamese_news.train experiment=pretrained hydra.run.dir=outputs/pretrained $(ARGS)
 	rm -rf src/siamese_news/pretrained
 	cp -r outputs/pretrained/model src/siamese_news/pretrained
 

@@ -1,1 +1,1 @@
-"""Recipe ``task=distil``: any encoder learns the vectors of a sentence-transformers teacher."""
+"""Recipe ``task=distil`` (run with PYTHONPATH=.): any encoder learns the vectors of a sentence-transformers teacher."""

@@ -1,1 +1,1 @@
-"""Recipe of the model that ships: ``python -m siamese_news.train experiment=pretrained``."""
+"""Recipe of the model that ships: ``make pretrained``."""
