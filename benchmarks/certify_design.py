@@ -18,16 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.replays import LabeledPool, read_pool
-from siamese_news_desk.decide.bounds.hypergeometric import interval
-from siamese_news_desk.decide.plan import design
-from siamese_news_desk.decide.plan.design import first_set, nested_sets
-from siamese_news_desk.decide.replay import (
+from benchmarks.replay import (
     generator_of,
     random_order,
     replay,
     tables_of,
 )
+from benchmarks.replays import LabeledPool, read_pool
+from siamese_news_desk.decide.bounds.hypergeometric import interval
+from siamese_news_desk.decide.plan import design
+from siamese_news_desk.decide.plan.design import first_set, nested_sets
 
 _CELLS = [
     (target, budget) for target in (".8", ".9", ".95") for budget in (100, 300, 1000)

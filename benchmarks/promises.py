@@ -23,6 +23,12 @@ from numpy.typing import NDArray
 
 from benchmarks.dev_lists import DevList, dev_lists, long_lists
 from benchmarks.line_chart import Line, line_chart
+from benchmarks.replay import (
+    generator_of,
+    random_order,
+    replay,
+    tables_of,
+)
 from benchmarks.replays import LabeledPool, Record, naive_size, read_pool
 from siamese_news.utils.markdown import markdown_table
 from siamese_news_desk.decide.bounds.hypergeometric import (
@@ -35,12 +41,6 @@ from siamese_news_desk.decide.plan.design import (
     first_set,
     nested_sets,
     planned_nulls,
-)
-from siamese_news_desk.decide.replay import (
-    generator_of,
-    random_order,
-    replay,
-    tables_of,
 )
 from siamese_news_desk.decide.stopping import binomial_place
 

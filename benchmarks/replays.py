@@ -18,6 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.replay import (
+    generator_of,
+    random_order,
+    replay,
+    tables_of,
+)
 from siamese_news.data.trec import put_grade, rows_of
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write
@@ -26,12 +32,6 @@ from siamese_news.utils.provenance import provenance
 from siamese_news_desk.decide.bounds.hypergeometric import interval
 from siamese_news_desk.decide.plan.design import first_set, least_errors, nested_sets
 from siamese_news_desk.decide.plan.population import Population
-from siamese_news_desk.decide.replay import (
-    generator_of,
-    random_order,
-    replay,
-    tables_of,
-)
 
 # Times the oracle: the naive method draws its labels from these posts.
 _NAIVE_REGION = 1.5

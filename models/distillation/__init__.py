@@ -1,1 +1,1 @@
-"""Recipe ``task=distil`` (run with PYTHONPATH=.): any encoder learns the vectors of a sentence-transformers teacher."""
+"""Recipe ``task=distil`` of a clone: an encoder learns a teacher's vectors (docs/library.md)."""

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from benchmarks.promises import border
+from benchmarks.replay import random_order, replay
 from sheet_commands import fill, finish, rows_of, run, save, scored
 
 from siamese_news_desk.decide.agreement import agreement
@@ -25,7 +26,6 @@ from siamese_news_desk.decide.bounds.label_noise import (
 )
 from siamese_news_desk.decide.bounds.tables import Tables, turn_of
 from siamese_news_desk.decide.plan.design import least_errors, nested_sets
-from siamese_news_desk.decide.replay import random_order, replay
 from siamese_news_desk.decide.reviewing import certificate_html
 
 

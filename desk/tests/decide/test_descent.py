@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from benchmarks.replay import replay
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,6 @@ from siamese_news_desk.decide.bounds.descent import (
 )
 from siamese_news_desk.decide.bounds.tables import Tables, turn_of
 from siamese_news_desk.decide.plan.design import Order, least_errors, nested_sets
-from siamese_news_desk.decide.replay import replay
 
 
 def world(relevant, *, target=".9", budget=300, first=200, seed=0, scores=None):

@@ -6,6 +6,12 @@ from itertools import permutations
 import numpy as np
 import pytest
 from benchmarks.promises import border
+from benchmarks.replay import (
+    generator_of,
+    random_order,
+    replay,
+    tables_of,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_descent import Answers
@@ -21,12 +27,6 @@ from siamese_news_desk.decide.plan.design import (
     least_errors,
     nested_sets,
     planned_nulls,
-)
-from siamese_news_desk.decide.replay import (
-    generator_of,
-    random_order,
-    replay,
-    tables_of,
 )
 
 

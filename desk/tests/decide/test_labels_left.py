@@ -7,6 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from benchmarks.promises import FAMILIES, border
+from benchmarks.replay import (
+    generator_of,
+    random_order,
+    replay,
+    tables_of,
+)
 from sheet_commands import (
     certificate,
     certify,
@@ -21,12 +27,6 @@ from sheet_commands import (
 from siamese_news_desk.decide.bounds.hypergeometric import interval
 from siamese_news_desk.decide.certification import Certification, Settings
 from siamese_news_desk.decide.plan.design import first_set, nested_sets
-from siamese_news_desk.decide.replay import (
-    generator_of,
-    random_order,
-    replay,
-    tables_of,
-)
 from siamese_news_desk.labels.matching import Label, Labels
 
 HARD = {f"p{n}" for n in range(0, 600, 2)}  # every other post: nothing can be certified

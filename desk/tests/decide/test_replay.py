@@ -14,6 +14,7 @@ from benchmarks.promises import (
     find_labels,
     recalls,
 )
+from benchmarks.replay import generator_of, random_order, replay
 from benchmarks.replays import LabeledPool, replay_cell
 from sheet_commands import scored
 
@@ -21,7 +22,6 @@ from siamese_news.errors import InputError
 from siamese_news_desk.decide.bounds.hypergeometric import interval
 from siamese_news_desk.decide.certification import Settings
 from siamese_news_desk.decide.plan.design import first_set, nested_sets, planned_nulls
-from siamese_news_desk.decide.replay import generator_of, random_order, replay
 
 
 def easy_pool(size=3000, cut=800):
