@@ -55,7 +55,8 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
     qrels = collection.split(POOLS[name])
     seeds = [collection.articles[id] for id in list(qrels)[::every]]
     ids = list(collection.posts)
-    texts = [post.text for post in collection.posts.values()]
+    all_posts = list(collection.posts.values())
+    texts = [post.text for post in all_posts]
     model = open_model()
     scores = []
     factors = []
@@ -86,12 +87,13 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
     }
     for count in (None, *(one for one in COUNTS if one)):
         look = SecondLook(folder, Seeds(seeds), count)
+        look.read_sample(all_posts)
         used = time.process_time()
         lists = first.copy()
         for number, line in enumerate(lists):
             best = np.argsort(-line, kind="stable")[: look.count(number, line, agreed)]
             again = [texts[place] for place in best.tolist()]
-            line[best] += look.added(number, again, scales, agreed)
+            line[best] += look.added(number, again, line[best], scales, agreed)
         used = time.process_time() - used
         if count is None:
             row["seconds"] = f"{used / len(seeds):.2f}"

@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from benchmarks.leaderboard.rows import SHIPPED, Board, Row, option
 from benchmarks.leaderboard.sentences import ENCODERS, SentenceEncoder, not_installed
 from siamese_news.baselines import BM25, TfIdf
-from siamese_news.data.records import Article
+from siamese_news.data.records import Article, Post
 from siamese_news.model import Model
 from siamese_news.model.base import PRETRAINED, TextModel
 from siamese_news.model.loading import ExternalModel, model_of
@@ -230,13 +230,14 @@ class LookAgain(ModelSystem):
             patch.dict(os.environ, SIAMESE_NEWS_CACHE=cache),
         ):
             look = SecondLook(self._folder, seeds)
+            look.read_sample(Post(str(n), text) for n, text in enumerate(posts))
             lists = np.rint(scores.astype(np.float64) * MILLION).astype(np.int64)
             for number, line in enumerate(lists):
                 best = np.argsort(-line, kind="stable")[
                     : look.count(number, line, agreed)
                 ]
-                texts = [posts[place] for place in best.tolist()]
-                line[best] += look.added(number, texts, scales, agreed)
+                again = [posts[place] for place in best.tolist()]
+                line[best] += look.added(number, again, line[best], scales, agreed)
         return lists / MILLION, seconds + time.process_time() - started
 
 

@@ -520,7 +520,9 @@ def test_the_best_posts_speak_for_the_article_unless_told_not_to(shipped):
     story = (shipped / "story.txt").read_text()
     posts = open_posts([str(shipped / "corpus.jsonl")])
     rows, without = (
-        Searcher().rank([story], posts, top=4, smooth=False, expand=expand)
+        Searcher().rank(
+            [story], posts, top=4, smooth=False, expand=expand, second_look="none"
+        )
         for expand in (None, False)
     )
     # The skipper is in the posts only.

@@ -80,8 +80,11 @@ def test_without_rivals_other_seeds_change_nothing(seeds, pool, tmp_path):
 
 
 def test_distinct_seeds_share_posts_by_how_well_they_fit(seeds, pool, tmp_path):
-    plain = ranked(tmp_path / "plain.jsonl", seeds, pool, "--no-rivals")[0]
-    apart, meta, said = ranked(tmp_path / "apart.jsonl", seeds, pool, "--distinct")
+    once = ("--second-look", "none")
+    plain = ranked(tmp_path / "plain.jsonl", seeds, pool, "--no-rivals", *once)[0]
+    apart, meta, said = ranked(
+        tmp_path / "apart.jsonl", seeds, pool, "--distinct", *once
+    )
     assert "--distinct" in meta["command"] and "a list for each seed" not in said
     for post in plain[seeds[0].stem]:
         best = max(own[post] for own in plain.values())
@@ -90,7 +93,9 @@ def test_distinct_seeds_share_posts_by_how_well_they_fit(seeds, pool, tmp_path):
             assert apart[seed][post] == pytest.approx(expected, abs=5e-6)
     articles = read_articles([str(f) for f in seeds])
     posts = list(open_posts([str(pool)]))
-    found = Searcher().rank(articles, posts, top=len(posts), distinct=True)
+    found = Searcher().rank(
+        articles, posts, top=len(posts), distinct=True, second_look="none"
+    )
     mine = {
         row["post_id"]: row["score"]
         for row in found
@@ -213,7 +218,8 @@ def test_a_filter_goes_on_to_the_same_bytes(seeds, pool, tmp_path, monkeypatch, 
 
 
 def test_an_explanation_names_the_neighbors(seeds, pool, tmp_path):
-    scores, _, _ = ranked(tmp_path / "rank.jsonl", seeds[:1], pool)
+    once = ("--second-look", "none")
+    scores, _, _ = ranked(tmp_path / "rank.jsonl", seeds[:1], pool, *once)
     (list_,) = scores.values()
     best = max(list_, key=list_.get)
     arguments = [

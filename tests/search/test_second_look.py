@@ -4,6 +4,7 @@ import json
 import sys
 import types
 from functools import partial
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -24,7 +25,11 @@ STORIES = {
     "b": "A new phone is sold out. The shop has no phone left, the town waits.",
 }
 POSTS = [
-    {"id": f"p{n}", "text": f"{WORDS[n % 5]} {WORDS[n * n % 5]} number {n} of the town"}
+    {
+        "id": f"p{n}",
+        "text": f"{WORDS[n % 5]} {WORDS[n * n % 5]} {'flood ' * (n % 4)}"
+        f"{'phone ' * (n % 3)}number {n} of the town",
+    }
     for n in range(40)
 ]
 
@@ -100,25 +105,41 @@ def similar(folder, article, texts):
     return vectors[1:] @ vectors[0]
 
 
+def looked(folder, article, texts, posts):
+    """The similarities of texts less half of their density, and what they must exceed, naively."""
+    near = similar(folder, article, texts)
+    if (folder / "config.json").exists():
+        return near, np.median(near)
+    sample = sorted(set(posts), key=lambda text: (crc32(text.encode()), text))[:300]
+    corrected = []
+    for text, cosine in zip(texts, near, strict=True):
+        others = [post for post in sample if post != text]
+        best = np.sort(similar(folder, text, others))[-min(10, len(sample) - 1) :]
+        corrected.append(cosine - 0.5 * best.mean())
+    return np.array(corrected), np.quantile(corrected, 0.95)
+
+
 @pytest.mark.parametrize("one_story", [False, True])
-def test_the_best_of_each_list_get_what_exceeds_the_median(folder, one_story):
+def test_the_best_of_each_list_get_what_exceeds_the_quantile(folder, one_story):
     count, articles = 15, list(STORIES.values())
     options = {"top": len(POSTS), "one_story": one_story}
-    before = Searcher().rank(articles, POSTS, **options)
+    before = Searcher().rank(articles, POSTS, second_look="none", **options)
     found = Searcher().rank(
         articles, POSTS, second_look=folder, second_look_posts=count, **options
     )
     lists = [articles] if one_story else [[article] for article in articles]
     size = len(POSTS)
+    raised = 0
     for number, own in enumerate(lists):
         plain = before[number * size : (number + 1) * size]
         texts = [row["text"] for row in plain]
         added = np.zeros(size)
         for article in own:
-            near = similar(folder, article, texts[:count])
-            added[:count] = np.maximum(
-                added[:count], 0.2 * (near - np.median(near)).clip(0)
+            near, floor = looked(
+                folder, article, texts[:count], [post["text"] for post in POSTS]
             )
+            added[:count] = np.maximum(added[:count], 0.2 * (near - floor).clip(0))
+        raised += np.count_nonzero(added)
         expected = {
             row["post_id"]: row["score"] + a
             for row, a in zip(plain, added, strict=True)
@@ -131,6 +152,35 @@ def test_the_best_of_each_list_get_what_exceeds_the_median(folder, one_story):
         assert [-score for score, _ in keys] == sorted(
             (-s for s, _ in keys), reverse=True
         )
+    assert raised
+
+
+def test_the_star_reads_again_by_default_and_the_same_from_any_door(files):
+    posts = ("--posts", files / "posts.jsonl")
+    ask = ("--articles", files / "a.txt", "--out")
+    run(files, "index", *posts, "--out", files / "posts.index")
+    run(files, "rank", *ask, files / "stream.jsonl", *posts)
+    run(files, "rank", *ask, files / "index.jsonl", "--index", files / "posts.index")
+    run(files, "rank", *ask, files / "once.jsonl", *posts, "--second-look", "none")
+    stream, index, once = (
+        (files / f"{name}.jsonl").read_bytes() for name in ("stream", "index", "once")
+    )
+    assert stream == index != once
+    meta = json.loads((files / "stream.jsonl.meta.json").read_text())
+    assert meta["score"] == "mixture, second look"
+    assert meta["provenance"]["second_look"]["folder"] == "star"
+    kept = ("--min-score", 0.001)
+    run(files, "filter", *ask, files / "f.jsonl", *posts, *kept)
+    run(files, "filter", *ask, files / "w.jsonl", *posts, *kept, "--workers", 2)
+    assert (files / "f.jsonl").read_bytes() == (files / "w.jsonl").read_bytes()
+    rows = Searcher().rank([STORIES["a"]], POSTS)
+    first = [json.loads(line)["score"] for line in stream.splitlines()]
+    assert [row["score"] for row in rows][: len(first)] == first
+
+
+def test_a_text_without_a_vector_is_not_raised(files):
+    rows = Searcher().rank(["zzzqx qqzzx"], POSTS)
+    assert {row["score"] for row in rows} == {0.0}
 
 
 def run(files, *arguments):
@@ -192,6 +242,8 @@ def test_filter_keeps_the_same_posts_and_orders_them_by_both_looks(
         files / "posts.jsonl",
         "--out",
         files / "first.jsonl",
+        "--second-look",
+        "none",
         *threshold,
     )
     run(files, *command(files, folder, "filter", "both.jsonl", *threshold))
@@ -218,8 +270,8 @@ def test_what_was_read_before_a_failure_is_kept(files, folder, monkeypatch):
         [STORIES["a"]], POSTS, second_look=folder, second_look_posts=20
     )
     pairs = (folder / "config.json").exists()
-    # The other posts, and for its vector the article.
-    assert Counting.read == 12 + (not pairs)
+    # The other posts, and of vectors those of the article and of the sample.
+    assert Counting.read == 12 + (1 + len(POSTS) - 20) * (not pairs)
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(files / "another"))
     whole = Searcher().rank(
         [STORIES["a"]], POSTS, second_look=folder, second_look_posts=20
@@ -230,7 +282,7 @@ def test_what_was_read_before_a_failure_is_kept(files, folder, monkeypatch):
 def test_the_scores_say_how_many_are_read():
     look = object.__new__(SecondLook)
     look._posts = None
-    look._seeds, look._pairs = Seeds([Article("a", STORIES["a"])]), False
+    look._seeds, look._vectors = Seeds([Article("a", STORIES["a"])]), object()
     closed, half = np.zeros(1), np.full(1, 0.5)
     scores = np.full(9000, 20_000)
     assert look.count(0, scores, closed) == 200
@@ -241,7 +293,7 @@ def test_the_scores_say_how_many_are_read():
     assert look.count(0, scores, closed) == 5000
     look._posts = 7
     assert look.count(0, scores, half) == 7
-    look._posts, look._pairs = None, True
+    look._posts, look._vectors = None, None
     assert look.count(0, np.full(9000, 20_000), half) == 200
 
 
@@ -250,7 +302,7 @@ def test_the_scores_say_how_many_are_read():
     [
         (
             ("--second-look", "nothing"),
-            "neither a sentence-transformers nor a model2vec folder",
+            "no such model folder",
         ),
         (
             ("--second-look", "model", "--scores-only", "--out", "s.parquet"),

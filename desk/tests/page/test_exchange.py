@@ -111,8 +111,9 @@ def test_the_page_asks_for_a_second_look_where_it_was_started_with_one(tmp_path)
     given = [[str(tmp_path / "story.txt")], [str(tmp_path / "posts.jsonl")]]
     for folder, wanted, asked in (
         (tmp_path / "minilm", True, ["--second-look", str(tmp_path / "minilm")]),
-        (tmp_path / "minilm", False, []),
-        (None, True, []),
+        (tmp_path / "minilm", False, ["--second-look", "none"]),
+        (None, True, []),  # by the star
+        (None, False, ["--second-look", "none"]),
     ):
         project = Project(
             tmp_path / f"{folder is None}{wanted}", *given, second_look=folder

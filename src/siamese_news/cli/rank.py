@@ -1,5 +1,6 @@
 """``siamese-news rank``."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,6 +20,7 @@ from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import (
     DATES,
     LISTS,
+    NO_LOOK,
     OUTPUT,
     READING,
     SCORING,
@@ -82,7 +84,7 @@ def rank(
     query = format_of(query, "table")
     out = query.out
     format = str(query.format)
-    more = query.dedupe or query.author or query.second_look
+    more = query.dedupe or query.author or query.second_look not in (None, NO_LOOK)
     if scores_only and (
         out is None or format not in ("parquet", "jsonl", "csv") or more
     ):
@@ -90,6 +92,8 @@ def rank(
             "--scores-only writes ids and scores; expected --out with a name that ends with "
             ".parquet, .jsonl or .csv, and no --dedupe, --author or --second-look"
         )
+    if scores_only:
+        query = replace(query, second_look=NO_LOOK)
     check_query_output(query, force=force)
     seeds = read_seeds(query)
     if seeds.lists > 1 and not query.distinct:

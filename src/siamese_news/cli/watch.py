@@ -13,7 +13,15 @@ from siamese_news.cli.reading import open_files, open_index_of, read_seeds
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
-from siamese_news.search.query import CUT, FILTER, SCORING, SHARED, Query, check_cut
+from siamese_news.search.query import (
+    CUT,
+    FILTER,
+    NO_LOOK,
+    SCORING,
+    SHARED,
+    Query,
+    check_cut,
+)
 from siamese_news.utils.exits import ending
 from siamese_news.utils.files import is_stream
 from siamese_news.utils.terminal import counted, echo
@@ -106,7 +114,7 @@ def watch(
         check_output(out, files_read(query), force=force or empty)
     seeds = read_seeds(query)
     with output_lock(out):
-        opened = open_query(query, seeds)
+        opened = open_query(replace(query, second_look=NO_LOOK), seeds)
         watch = Watch(opened, echo, source=source, window=window, idle=idle)
         try:
             batches = _batches(source, watch.cursor, query)

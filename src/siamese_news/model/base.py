@@ -46,6 +46,8 @@ _TERMS = "terms."
 _SIDES: tuple[Side, Side] = ("article", "post")
 # The model that ships with the package.
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
+# The Star Transformer that ships, which takes the second look.
+STAR = PRETRAINED.with_name("pretrained_star")
 
 # Token ids (all of each text) of B texts and their side -> unit vectors (B, D) float32, and the
 # encoder's factor for each token (S,) of each text, or None.

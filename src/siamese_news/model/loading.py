@@ -21,6 +21,7 @@ from siamese_news.model.folder import (
     read_folder,
 )
 from siamese_news.model.foreign import open_foreign
+from siamese_news.model.star import StarModel
 from siamese_news.model.table import TableModel
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.extras import needs
@@ -170,6 +171,8 @@ def model_of(folder: Path) -> TextModel:
     content = read_folder(folder)
     if TableModel.fits(content.config):
         return TableModel.of(folder, content)
+    if StarModel.fits(content.config):
+        return StarModel.of(folder, content)
     with needs("encoders", f"the encoder in {folder}"):
         from siamese_news.model.siamese import Model
     return Model.of(folder, content)

@@ -23,8 +23,7 @@ class TableModel(TextModel):
 
     Args:
         matrix: (V, D) float32 word vectors.
-        weights: (V,) float32, of each word in the mean.
-        lead: see `BagEncoder`.
+        folder: the model's.
         embedding: plain values that describe the table; kept in the folder.
         stored: the weights as the folder keeps them, by name.
         **words: see `TextModel`.
@@ -35,19 +34,19 @@ class TableModel(TextModel):
     def __init__(
         self,
         matrix: NDArray[np.float32],
-        weights: NDArray[np.float32] | None,
         *,
-        lead: float | None,
+        folder: str | Path,
         embedding: Mapping[str, Any],
         stored: Mapping[str, np.ndarray],
         **words: Any,
     ) -> None:
         super().__init__(**words)
         self._matrix = matrix
-        self._weights = weights
-        self._lead = lead
+        self.folder = folder
         self._embedding = {"unknown_range": None, **embedding}
         self._arrays = dict(stored)
+        self._token_weights = stored["embedding.token_weights"]
+        self._lead = self.config.get("lead")
 
     @property
     def output_dim(self) -> int:
@@ -62,8 +61,7 @@ class TableModel(TextModel):
             shape=(len(texts), len(self._matrix)),
         )
         summed: NDArray[np.float32] = shares @ self._matrix
-        lengths = np.linalg.norm(summed, axis=1, keepdims=True)
-        return summed / np.maximum(lengths, np.float32(1e-12))
+        return unit(summed)
 
     def _shares(self, texts: TokenIds) -> NDArray[np.float32]:
         """(N,) the weight of each token in the sum of its text."""
@@ -74,7 +72,9 @@ class TableModel(TextModel):
             )
             unit = np.float32(1)
             shares = unit / (unit + places.astype(np.float32) / np.float32(self._lead))
-        return shares if self._weights is None else self._weights[texts.flat] * shares
+        if self.config.get("weighting") == "idf":
+            shares = self._token_weights[texts.flat] * shares
+        return shares
 
     def contributions(
         self, ids: NDArray[np.int64], towards: NDArray[Any]
@@ -93,10 +93,11 @@ class TableModel(TextModel):
 
     @override
     def weights(self) -> dict[str, np.ndarray]:
-        token_weights = self._arrays["embedding.token_weights"]
-        return {
-            "embedding.matrix": self._matrix,
-            "embedding.token_weights": token_weights,
+        packed = ("embedding.steps", "embedding.scale")
+        return {"embedding.matrix": self._matrix} | {
+            name: array.astype(np.float32)
+            for name, array in self._arrays.items()
+            if name not in packed
         }
 
     @override
@@ -110,23 +111,29 @@ class TableModel(TextModel):
         `siamese_news.model.siamese.Model` reads every other folder.
         """
         encoder: Any = config.get("encoder")
-        embedding: Any = config.get("embedding")
-        if not (_within(encoder, _ENCODER) and _within(embedding, _EMBEDDING)):
+        if not (cls.fits_table(config) and _within(encoder, _ENCODER)):
             return False
         lead = encoder.get("lead")
-        weighting = encoder.get("weighting", "mean")
-        drops = weighting == "idf" and embedding.get("unknown_weight") == 0
         return (
-            config.get("kind") == "encoder"
-            and encoder.get("class") == "BagEncoder"
+            encoder.get("class") == "BagEncoder"
             and encoder.get("output_dim") is None
-            and encoder.get("input_dim") == embedding.get("size")
-            and weighting in ("mean", "idf")
+            and encoder.get("input_dim") == config["embedding"].get("size")
+            and encoder.get("weighting", "mean") in ("mean", "idf")
             and (lead is None or (type(lead) in (int, float) and lead > 0))
+            and (encoder.get("weighting") == "idf" or config.get("unknown") == "drop")
+        )
+
+    @classmethod
+    def fits_table(cls, config: Mapping[str, Any]) -> bool:
+        """Whether the embedding is a fixed table that drops unknown words."""
+        embedding: Any = config.get("embedding")
+        return (
+            _within(embedding, _EMBEDDING)
+            and config.get("kind") == "encoder"
             and embedding.get("trainable") is False
             and embedding.get("project_to") is None
             and embedding.get("stored") in ("float32", "int8")
-            and (drops or config.get("unknown") == "drop")
+            and (embedding.get("unknown_weight") == 0 or config["unknown"] == "drop")
         )
 
     @classmethod
@@ -134,7 +141,6 @@ class TableModel(TextModel):
         """The model in a folder, from what `read_folder` returned; see `Model.of`."""
         with fitting(folder):
             parts, stored = text_parts(folder, content)
-            encoder = content.config["encoder"]
             embedding = content.config["embedding"]
             rows = len(content.words)
             size = embedding["size"]
@@ -144,7 +150,9 @@ class TableModel(TextModel):
                 expected["embedding.scale"] = _shaped(np.float16, rows, 1)
             else:
                 expected["embedding.matrix"] = _shaped(np.float32, rows, size)
-            check_arrays(folder, stored, expected)
+            # Those of an encoder are checked by the pass over a text below.
+            encoder = {n: a for n, a in stored.items() if n.startswith("encoder.")}
+            check_arrays(folder, stored, expected | encoder)
             if embedding["stored"] == "int8":
                 steps = stored["embedding.steps"]
                 scale = stored["embedding.scale"]
@@ -152,14 +160,7 @@ class TableModel(TextModel):
             else:
                 matrix = stored["embedding.matrix"]
             model = cls(
-                matrix,
-                stored["embedding.token_weights"]
-                if encoder["weighting"] == "idf"
-                else None,
-                lead=encoder.get("lead"),
-                embedding=embedding,
-                stored=stored,
-                **parts,
+                matrix, folder=folder, embedding=embedding, stored=stored, **parts
             )
             model.check()
         return model
@@ -168,6 +169,12 @@ class TableModel(TextModel):
 def _shaped(dtype: DTypeLike, *shape: int) -> NDArray[Any]:
     """An array of a type and a shape that takes no memory, whatever a config says."""
     return np.broadcast_to(np.zeros((), dtype), shape)
+
+
+def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(B, D) at unit length; zeros stay zeros."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), np.float32)
 
 
 def _within(options: Any, names: set[str]) -> bool:

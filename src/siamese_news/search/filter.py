@@ -77,6 +77,8 @@ def filter_posts(opened: OpenQuery, pool: Pool, part: PartialResults) -> Outcome
             if part.due:
                 _save(part, counts)
     _save(part, counts)
+    if opened.second_look is not None:
+        opened.second_look.read_sample(pool.sample())
     scored = part.progress.scored
     searched = pool.searched(scored)
     return Outcome(scorer, scored, searched, counts, part.progress.rows, cut)
@@ -268,7 +270,9 @@ def filtered_rows(path: Path, opened: OpenQuery, scorer: Scorer) -> Iterator[Res
             agreed = scorer.agreement()
             first = order[: opened.second_look.count(0, row_scores, agreed)]
             texts = [row_at(place)["text"] for place in first.tolist()]
-            row_scores[first] += opened.second_look.added(0, texts, scales, agreed)
+            row_scores[first] += opened.second_look.added(
+                0, texts, row_scores[first], scales, agreed
+            )
             order = _order(row_scores, row_at)
 
         def rows() -> Iterator[ResultRow]:

@@ -23,7 +23,7 @@ from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.languages import SearchLanguages
 from siamese_news.search.output import Row, write_rows
 from siamese_news.search.pool import Window
-from siamese_news.search.query import Query
+from siamese_news.search.query import SHIPPED_STAR, Query
 from siamese_news.search.relevance import (
     ABOUT,
     UNKNOWN,
@@ -145,9 +145,10 @@ class OpenQuery:
     def second_look(self) -> SecondLook | None:
         """The model that reads the best posts again, loaded on first use."""
         query = self.query
-        if query.second_look is None:
+        folder = query.reads_again
+        if folder is None:
             return None
-        return SecondLook(query.second_look, self.seeds, query.second_look_posts)
+        return SecondLook(folder, self.seeds, query.second_look_posts)
 
     def decided(self, scorer: Scorer) -> str:
         """Which posts a scorer that has observed the pool looks for; empty if nothing is said."""
@@ -169,6 +170,10 @@ class OpenQuery:
     def findings(self, summary: Sequence[str], scorer: Scorer) -> list[str]:
         """The summary of a pool, what was looked for, and the number of posts without a date."""
         lines = [*summary, self.decided(scorer)]
+        if self.query.reads_again == SHIPPED_STAR:
+            lines.append(
+                "The star reads the best posts again (--second-look none: it does not)."
+            )
         window = self.window
         if window.undated:
             total = window.undated + window.dated
@@ -237,11 +242,12 @@ class OpenQuery:
         if outcome.listed is not None:
             done["kept"] = outcome.listed
         models: dict[str, Any] = {"model": self.which}
-        if second_look := self.query.second_look:
+        if self.second_look is not None:
+            folder = self.second_look.folder
             kind = f"{kind}, second look"
             models["second_look"] = {
-                "folder": str(second_look),
-                "sha256": folder_hash(second_look),
+                "folder": str(self.query.reads_again),
+                "sha256": folder_hash(folder),
             }
         meta: ResultMeta = {
             "command": command(),

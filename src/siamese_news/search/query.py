@@ -58,9 +58,10 @@ class SearchOptions(TypedDict, total=False):
         before: only posts before this date, or undated ones.
         dated_only: leave out posts without a date.
         dedupe: keep only the best of near-duplicates.
-        second_look: the folder of a sentence-transformers or model2vec model, or of a
-            cross-encoder, that reads each list's best posts again and raises those near the seeds;
-            a threshold and the relevance are those before that. None: no second look.
+        second_look: what reads each list's best posts again and raises those near the seeds:
+            ``"star"``, the Star Transformer that ships, ``"none"``, or the folder of a model or of a
+            cross-encoder. A threshold and the relevance are those before that. None: the star next
+            to the built-in model, nothing next to another one.
         second_look_posts: how many posts of each list it reads; None: decided by their scores.
         relevance_map: the file of a map that ``siamese-news relevance`` fitted to labels.
     """
@@ -241,8 +242,9 @@ class Query:
     second_look: Annotated[
         Path | None,
         Option(
-            "A sentence-transformers or model2vec folder, or a cross-encoder, that "
-            "reads each list's best posts and raises those near the seeds.",
+            "What reads each list's best posts again and raises those near the seeds: star"
+            " (the built-in model's default), none, or the folder of a model or "
+            "cross-encoder.",
             metavar="FOLDER",
         ),
     ] = None
@@ -304,7 +306,7 @@ class Query:
                 # An integer of numpy can be too small for sums with it.
                 object.__setattr__(self, name, int(count))
         second_look_posts = self.second_look_posts
-        if second_look_posts is not None and self.second_look is None:
+        if second_look_posts is not None and self.reads_again is None:
             raise InputError(
                 f"second_look_posts is {second_look_posts}, without a second look; name the "
                 "folder of a model with --second-look (second_look in Python) as well"
@@ -322,6 +324,17 @@ class Query:
             raise InputError(f"min_score is {least!r}; expected a finite number")
         if self.after or self.before:
             self.window()
+
+    @property
+    def reads_again(self) -> Path | None:
+        """The folder of the model that takes a second look.
+
+        Unless the user names one, it is `SHIPPED_STAR` next to the built-in model, words and
+        vectors, and none next to another one.
+        """
+        if self.second_look is None:
+            return None if self.model or self.fusion else SHIPPED_STAR
+        return None if self.second_look == NO_LOOK else Path(self.second_look)
 
     def window(self) -> "Window":
         """The selection by date, with its counts at 0."""
@@ -469,6 +482,10 @@ READING = (
     "strict",
 )
 """The fields of a query that say how files of posts are read, as `open_posts` names them."""
+
+SHIPPED_STAR = Path("star")
+"""What names the Star Transformer that ships as a second look."""
+NO_LOOK = Path("none")
 
 FILTER = Query(one_story=True, about="event")
 """The query of ``filter`` without options."""

@@ -48,6 +48,8 @@ class Ranking:
         self._before: dict[int, dict[int, int]] = {}
         lists = seeds.lists
         self._scores = [np.empty(0, np.int64) for _ in range(lists)]
+        # Before seeds were compared, where that is given.
+        self._alone = [np.empty(0, np.float32) for _ in range(lists)]
         self._rows = [np.empty(0, np.int64) for _ in range(lists)]
         self._floors = np.full(lists, np.iinfo(np.int64).min)
         self._posts: dict[int, tuple[Post, int]] = {}
@@ -61,11 +63,13 @@ class Ranking:
         scores: Ints,
         best: NDArray[np.intp],
         rows: Ints | None = None,
+        alone: NDArray[np.float32] | None = None,
     ) -> None:
         """Take a block of P posts, of which only those that are kept are read.
 
         `scores` are (lists, P) whole numbers, `best` (P,) numbers of the nearest seeds, and `rows`
-        (P,) places in the pool, if the posts do not come in its order.
+        (P,) places in the pool, if the posts do not come in its order. `alone` are (lists, P) scores
+        before rivals and negative seeds, for a second look.
         """
         if rows is None:
             rows = np.arange(self.seen, self.seen + len(posts))
@@ -75,6 +79,8 @@ class Ranking:
             wanted[columns] = True
             self._scores[number] = np.concatenate([self._scores[number], line[columns]])
             self._rows[number] = np.concatenate([self._rows[number], rows[columns]])
+            before = (line / MILLION if alone is None else alone[number])[columns]
+            self._alone[number] = np.concatenate([self._alone[number], before])
         for column in np.flatnonzero(wanted).tolist():
             self._posts[int(rows[column])] = (posts[column], int(best[column]))
         self.seen += len(posts)
@@ -98,9 +104,16 @@ class Ranking:
             first = order[: second_look.count(number, scores, agreed)]
             first_rows = rows[first].tolist()
             texts = [self._posts[row][0].text for row in first_rows]
-            before = zip(first_rows, scores[first].tolist(), strict=True)
+            first_scores = scores[first]
+            before = zip(first_rows, first_scores.tolist(), strict=True)
             self._before[number] = dict(before)
-            scores[first] += second_look.added(number, texts, scales, agreed)
+            # A post that falls behind a rival is raised less.
+            alone = np.rint(self._alone[number][first].astype(np.float64) * MILLION)
+            fallen = np.clip(first_scores / np.maximum(alone, 1), 0, 1)
+            falls = np.where(first_scores < alone, fallen, 1) ** 2
+            scores[first] += second_look.added(
+                number, texts, first_scores, scales, agreed, falls
+            )
         self._top = top
         self._forget()
 
@@ -146,6 +159,7 @@ class Ranking:
         keep = np.sort(np.concatenate([above, best_ties]).astype(np.intp))
         self._scores[number] = scores[keep]
         self._rows[number] = rows[keep]
+        self._alone[number] = self._alone[number][keep]
 
     def _forget(self) -> None:
         """Cut every list down and let go of the posts that none has."""
@@ -232,12 +246,14 @@ def search(
         posts = block.posts
         if block.rows is None and not texts:
             posts = [Post(post.id, "") for post in posts]
-        ranking.add(posts, scores, best, block.rows)
+        alone = None if seeds.one_story else block.scores
+        ranking.add(posts, scores, best, block.rows, alone)
     if not ranking.seen:
         if window.counts():
             raise InputError("no posts to rank; no post is within the dates")
         raise InputError("no posts to rank: expected at least one")
     if second_look is not None:
+        second_look.read_sample(pool.sample())
         ranking.look_again(second_look, top)
     return ranking
 

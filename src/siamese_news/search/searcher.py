@@ -34,7 +34,13 @@ from siamese_news.search.keywords import find_keywords
 from siamese_news.search.opening import OpenQuery, open_query
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool
-from siamese_news.search.query import FILTER, Query, SearchOptions, check_cut
+from siamese_news.search.query import (
+    FILTER,
+    NO_LOOK,
+    Query,
+    SearchOptions,
+    check_cut,
+)
 from siamese_news.search.rank import rank_posts
 from siamese_news.search.report import results_of, write_report
 from siamese_news.search.report.results import NEEDED
@@ -274,7 +280,7 @@ class Searcher:
                 "explain takes a few posts, not an index; take them out of it by their ids "
                 "(PostIndex.find)"
             )
-        opened = self._opened(Query(), articles, ())
+        opened = self._opened(Query(second_look=NO_LOOK), articles, ())
         few = list(posts_of(posts))
         seeds = opened.seeds
         explained = explain_nearest(model, seeds.articles, few, opened.scorer())
@@ -364,6 +370,8 @@ class Searcher:
             (),
             query.distinct,
         )
+        if query.second_look is None and self._named != "pretrained":
+            query = replace(query, second_look=NO_LOOK)
         return open_query(query, seeds, self.model)
 
     def _say(

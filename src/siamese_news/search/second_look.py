@@ -1,27 +1,41 @@
-"""A second look: a transformer reads the best posts of each list, and raises those near the seeds.
+"""A second look: an encoder reads the best posts of each list, and raises those near the seeds.
 
-The first look ranks every post with words and small vectors. A transformer takes milliseconds for a
-post, so it reads only the best K of a list. Let c be a post's cosine with a seed and m the median
-of these K cosines; then max(0, c - m) times a weight and the seed's scale (`Scorer.scales`) is
-added to the post's score, the largest over the seeds of one story. Nothing is subtracted, so a post
-that was read never falls behind one that was not because it was read, and a threshold decides as it
-does without a second look.
+The first look ranks every post with words and small vectors. The Star Transformer that ships reads
+the best K of a list (another model, such as a transformer, if its folder is named). Let c be a
+post's cosine with a seed without half of its density (`density`), and q a high quantile of these K
+numbers. Then max(0, c - q) times a weight and the seed's scale (`Scorer.scales`) is added to the
+post's score, the largest over the seeds of one story.
 
 Where the first look says that vectors decide (`Scorer.agreement`), as for comments that answer
-without naming the matter, more posts are read, the weight is higher, and the seed's vector moves
-towards the mean of the ten posts nearest to it among the best.
+without naming the matter, more posts are read, the weight is higher, q falls to the median, and the
+scores are smoothed over the posts that the model finds alike.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from siamese_news.data.records import Post
 from siamese_news.errors import InputError
+from siamese_news.lexical_head.options import Smoothing
+from siamese_news.model.base import STAR
 from siamese_news.model.cached import cached_values
 from siamese_news.model.foreign import open_foreign
-from siamese_news.model.loading import ExternalModel, first_words, is_cross_encoder
+from siamese_news.model.loading import (
+    ExternalModel,
+    first_words,
+    is_cross_encoder,
+    library_of,
+    model_of,
+)
+from siamese_news.scoring.candidates import content_keys
+from siamese_news.scoring.smoothing import Neighbors
+from siamese_news.search.query import SHIPPED_STAR
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.utils.extras import needs
 
@@ -31,35 +45,57 @@ LEAST = 200
 MOST = 5000
 """The largest number of posts that are read unless the user sets it."""
 
+SAMPLED = 300
+"""Posts of a pool among which the neighbors are that make a post's density."""
+
 _NEAR = 0.1  # a post with this score looks near
 _TIMES = 2  # as many posts as look near are read, times this
+# The weight of the excess and the quantile that it is over, and both where vectors decide.
 _WEIGHT = 0.26
-# The same where vectors decide, the weight of the mean vector of the nearest posts, how many these
-# are, and among how many of the best they are looked for.
+_QUANTILE = 0.95
 _DECIDING = 0.6
-_LEADING = 1.0
-_NEAREST = 10
-_AMONG = 100
+_MEDIAN = 0.5
+# What counts of a density, and the mean of how many nearest posts of a sample it is.
+_DENSITY = 0.5
+_DENSE = 10
+# Where vectors decide: the neighbors of a post, and the weight of their scores in its own.
+_SMOOTHING = Smoothing(neighbors=20, least=0.0, exponent=2.0, prior=1e-9, dense=1.0)
+_SMOOTHED = 0.6
 _CACHE = "second-look"
+
+Floats = NDArray[np.float32]
 
 
 class SecondLook:
-    """Adds to the scores of a search by a transformer.
+    """Adds to the scores of a search by a model that reads the best posts of a list.
 
-    `folder` is that of a model of sentence-transformers or model2vec, or of a cross-encoder, which
-    reads K `posts` of each list, `most` at most; None lets the scores decide: twice as many posts
-    as score .1 or more, from 200 to 5,000, and up to 5,000 where vectors decide.
+    `folder` is that of any model with vectors, or of a cross-encoder; ``star`` is the Star
+    Transformer that ships. It reads K `posts` of each list, `most` at most; None lets the scores
+    decide: twice as many posts as score .1 or more, from 200 to 5,000, and up to 5,000 where
+    vectors decide.
 
     The `scales` and `agreed` of its methods are those of the seeds by the scorer of the first look
     (`Scorer.scales`, `Scorer.agreement`). A cross-encoder reads as if no vectors decided.
     """
 
     def __init__(self, folder: Path, seeds: Seeds, posts: int | None = None) -> None:
+        self.folder = STAR if folder == SHIPPED_STAR else folder
         self._seeds = seeds
         self._posts = posts
         self.most = posts or MOST
-        self._pairs = is_cross_encoder(folder)
-        self._similar = _pairs(folder) if self._pairs else _vectors(folder)
+        self._sample: list[str] = []
+        self._vectors = None
+        if is_cross_encoder(self.folder):
+            self._similar = _pairs(self.folder)
+        else:
+            self._vectors = _Vectors(self.folder)
+
+    def read_sample(self, posts: Iterable[Post]) -> None:
+        """Take the posts of the pool (`Pool.sample`) among which neighbors are looked for."""
+        keys = {
+            (crc32(post.text.encode("utf-8", "replace")), post.text) for post in posts
+        }
+        self._sample = [text for _, text in sorted(keys)[:SAMPLED]]
 
     def count(
         self, number: int, scores: NDArray[np.int64], agreed: NDArray[np.floating]
@@ -76,20 +112,59 @@ class SecondLook:
         self,
         number: int,
         texts: Sequence[str],
+        scores: NDArray[np.int64],
         scales: NDArray[np.floating],
         agreed: NDArray[np.floating],
+        shares: NDArray[np.floating] | float = 1.0,
     ) -> NDArray[np.int64]:
-        """(K,) millionths to add to the scores of posts with these texts, best first, in a list."""
+        """(K,) millionths to add to the scores of posts with these texts of a list, best first.
+
+        `scores` (K,) are theirs before, and of what they gain they get these `shares` (K,).
+        """
         rows = self._rows(number)
-        articles = [self._seeds.articles[row].full_text for row in rows]
         if not texts:
             return np.zeros(0, np.int64)
+        articles = [self._seeds.articles[row].full_text for row in rows]
         deciding = self._deciding(number, agreed)
-        similar = self._similar(articles, texts, deciding).astype(np.float64)
-        excess = np.maximum(similar - np.median(similar, axis=1, keepdims=True), 0)
-        weights = scales[rows] * (_WEIGHT + deciding * (_DECIDING - _WEIGHT))
-        best = (weights[:, None] * excess).max(axis=0)
+        vectors = None
+        if self._vectors is None:
+            similar = self._similar(articles, texts).astype(np.float64)
+            over = np.full(len(rows), _MEDIAN)
+        else:
+            vectors = self._vectors.of_posts(texts)
+            cosines = self._vectors.of_articles(articles) @ vectors.T
+            similar = cosines - _DENSITY * self._density(texts, vectors)
+            over = _QUANTILE - deciding**2 * (_QUANTILE - _MEDIAN)
+        floors = [np.quantile(*pair) for pair in zip(similar, over, strict=True)]
+        excess = np.maximum(similar - np.array(floors)[:, None], 0)
+        if vectors is not None:
+            excess[cosines <= 0] = 0  # of a text without a known word, say
+        weights = scales[rows] * (_WEIGHT + deciding**2 * (_DECIDING - _WEIGHT))
+        best = (weights[:, None] * excess).max(axis=0) * shares
+        share = float(deciding.max())
+        if vectors is not None and share:
+            raised = scores / MILLION + best
+            options = replace(_SMOOTHING, weight=_SMOOTHED * share)
+            wordless = sparse.csr_matrix((len(texts), 0))
+            best += Neighbors.of(wordless, vectors, options).smooth(raised) - raised
         return np.rint(MILLION * best).astype(np.int64)
+
+    def _density(self, texts: Sequence[str], vectors: Floats) -> NDArray[np.float64]:
+        """(K,) the mean cosine of each post to the nearest different texts of the sample.
+
+        A post that is near everything is near nothing in particular (hubness; Radovanović et al.
+        2010, "Hubs in Space").
+        """
+        assert self._vectors is not None
+        place_of = {text: place for place, text in enumerate(self._sample)}
+        sampled = self._vectors.of_posts(self._sample)
+        cosines = vectors @ sampled.T
+        for row, text in enumerate(texts):
+            if text in place_of:
+                cosines[row, place_of[text]] = -1
+        # The least of a small sample is the post itself, which counts for nothing.
+        nearest = np.sort(cosines, axis=1)[:, 1:][:, -_DENSE:].astype(np.float64)
+        return nearest.sum(axis=1) / max(nearest.shape[1], 1)
 
     def _rows(self, number: int) -> list[int]:
         """The seeds of a list."""
@@ -104,40 +179,40 @@ class SecondLook:
     ) -> NDArray[np.floating]:
         """How far vectors decide for the seeds of a list, from 0 to 1."""
         of_list = agreed[self._rows(number)]
-        return np.zeros(len(of_list)) if self._pairs else of_list
+        return np.zeros(len(of_list)) if self._vectors is None else of_list
 
 
-Similar = Callable[
-    [Sequence[str], Sequence[str], NDArray[np.floating]], NDArray[np.floating]
-]
-"""A articles, K posts, how far vectors decide (A,) -> (A, K) similarities, from -1 to 1."""
+class _Vectors:
+    """Unit vectors by the model of a folder; each text is read once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._model = (ExternalModel if library_of(folder) else model_of)(folder)
+        self._posts: dict[int, Floats] = {}
+
+    def of_articles(self, texts: Sequence[str]) -> Floats:
+        """(A, D)."""
+        return self._model.encode_articles(texts)
+
+    def of_posts(self, texts: Sequence[str]) -> Floats:
+        """(K, D)."""
+        model = self._model
+        if isinstance(model, ExternalModel):
+            stored = cached_values(
+                _CACHE, self._folder, texts, texts, model.encode_posts
+            )
+            return stored.astype(np.float32)
+        ids = model.token_ids(texts)
+        keys = content_keys(ids).tolist()
+        new = {k: row for row, k in enumerate(keys) if k not in self._posts}
+        vectors = model.encode_ids(ids.take(np.array(list(new.values()), int)), "post")
+        fresh = dict(zip(new, vectors, strict=True))
+        self._posts |= fresh
+        return np.stack([self._posts[key] for key in keys])
 
 
-def _vectors(folder: Path) -> Similar:
-    """Cosines by a model that encodes each text as a vector."""
-    model = ExternalModel(folder)
-
-    def similar(
-        articles: Sequence[str], posts: Sequence[str], deciding: NDArray[np.floating]
-    ) -> NDArray[np.floating]:
-        stored = cached_values(_CACHE, folder, posts, posts, model.encode_posts)
-        vectors = stored.astype(np.float32)
-        encoded = []
-        for article, share in zip(
-            model.encode_articles(articles), deciding, strict=True
-        ):
-            cosines: NDArray[np.float32] = vectors @ article
-            if share:
-                rounded = np.round(cosines[:_AMONG], 6)
-                nearest = np.argsort(-rounded, kind="stable")[:_NEAREST]
-                mean = vectors[nearest].mean(axis=0)
-                weight = np.float32(share * _LEADING)
-                moved = article + weight * mean / np.linalg.norm(mean)
-                cosines = vectors @ (moved / np.linalg.norm(moved))
-            encoded.append(cosines)
-        return np.stack(encoded)
-
-    return similar
+Similar = Callable[[Sequence[str], Sequence[str]], NDArray[np.floating]]
+"""A articles, K posts -> (A, K) similarities, from 0 to 1."""
 
 
 def _pairs(folder: Path) -> Similar:
@@ -163,9 +238,7 @@ def _pairs(folder: Path) -> Similar:
             )
         return scores.reshape(-1, 1)
 
-    def similar(
-        articles: Sequence[str], posts: Sequence[str], _: NDArray[np.floating]
-    ) -> NDArray[np.floating]:
+    def similar(articles: Sequence[str], posts: Sequence[str]) -> NDArray[np.floating]:
         pairs = [(first_words(article), post) for article in articles for post in posts]
         names = ["\0".join(pair) for pair in pairs]
         scores = cached_values(_CACHE, folder, names, pairs, predicted)

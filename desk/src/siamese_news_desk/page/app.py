@@ -209,7 +209,7 @@ def _search_values(desk: Desk) -> dict[str, Any]:
         "negatives": project.inputs("not"),
         "posts": project.inputs("posts"),
         "options": project.config()["options"],
-        "second_look": project.second_look.name if project.second_look else "",
+        "second_look": project.second_look.name if project.second_look else "the star",
         "status": desk.search.status(),
         "command": desk.search.command,
     }

@@ -15,6 +15,7 @@ from siamese_news.errors import InputError
 from siamese_news.search.partial_results import is_held
 from siamese_news.search.query import (
     FILTER,
+    NO_LOOK,
     READING,
     TYPES,
     Query,
@@ -50,7 +51,7 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
         one_story=True,
         out=out.relative_to(project.folder),
         **{KEPT_BY[options["keep_by"]]: options["threshold"]},
-        second_look=project.second_look if options["second_look"] else None,
+        second_look=project.second_look if options["second_look"] else NO_LOOK,
         **chosen,
     )
 

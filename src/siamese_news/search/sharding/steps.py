@@ -318,7 +318,10 @@ def finish(
             scores.update(part["histogram"])
             scored = scored + part["scored"]
             kept_posts = kept_posts + part["rows"]
-    opened.languages.note(Post(id, text, {"lang": lang}) for id, text, lang in sample)
+    sampled = [Post(id, text, {"lang": lang}) for id, text, lang in sample]
+    opened.languages.note(sampled)
+    if opened.second_look is not None:
+        opened.second_look.read_sample(sampled)
     cut = opened.cut(scorer)
     outcome = Outcome(scorer, scored, scored, ScoreCounts(scores), kept_posts, cut)
     remarks = write_filtered(
