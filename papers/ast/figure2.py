@@ -46,7 +46,6 @@ def _place(
 ) -> Mapping[str, Any]:
     """Places on the map, and how many neighbors in the encoder's own space are of one article."""
     from siamese_news.model.siamese import Model
-    from siamese_news.search.rows import places
     from siamese_news.training.datamodule import SiameseDataModule
 
     model = Model.load(first_model(encoder, split, folder.parent, results))
@@ -59,15 +58,14 @@ def _place(
     posts = [(post, place) for place, (_, own) in enumerate(chosen) for post in own]
     vectors = model.encode_posts([texts[post] for post, _ in posts])
     owners = np.array([place for _, place in posts])
-    found = places(vectors)
+    coordinates = on_a_map(vectors)
     return {
         "articles": [
             {"article": article, "posts": len(own)} for article, own in chosen
         ],
         "points": [
             [round(at[0], 3), round(at[1], 3), owner]
-            for at, owner in zip(found, owners.tolist(), strict=True)
-            if at is not None
+            for at, owner in zip(coordinates, owners.tolist(), strict=True)
         ],
         "purity": purity(vectors, owners),
         "chance": float(((np.bincount(owners) / len(owners)) ** 2).sum()),
@@ -203,3 +201,17 @@ EXHIBIT = Exhibit(
     lay_out=_lay_out,
     jobs=_jobs,
 )
+
+
+def on_a_map(vectors: np.ndarray) -> np.ndarray:
+    """(N, 2) coordinates of (N, D) vectors by t-SNE, which keeps neighbors together.
+
+    Equal vectors have one place: a copied post makes no cloud of itself.
+    """
+    from sklearn.manifold import TSNE
+
+    different, rows = np.unique(vectors.astype(np.float32), axis=0, return_inverse=True)
+    perplexity = min(30.0, (len(different) - 1) / 3)
+    tsne = TSNE(init="pca", random_state=0, perplexity=perplexity)
+    coordinates: np.ndarray = tsne.fit_transform(different)[rows.ravel()]
+    return coordinates

@@ -209,7 +209,7 @@ def test_posts_by_date(files, options, left):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--after", "15/04/2013"], "--after is '15/04/2013', expected a date"),
+        (["--after", "03/04/2013"], "--after is '03/04/2013', expected a date"),
         (
             ["--after", "2014-01-01", "--before", "2013-01-01"],
             "expected an earlier date first",

@@ -35,7 +35,7 @@ _PANELS = {
     "What is searched for": ("distinct", "rivals", "negatives", "about"),
     "Which posts": (*DATES, "dedupe"),
     OUTPUT_PANEL: ("format", *SHARED),
-    "Models and speed": ("model", "second_look", "threads"),
+    "Models and speed": ("model", "relevance_map", "second_look", "threads"),
     "How posts are read": READING,
 }
 _PANEL_OF = {name: panel for panel, names in _PANELS.items() for name in names}

@@ -124,8 +124,8 @@ def list_relevance(
         of_measured = [about for about in evidence if about is not None]
         evidence = [mean_evidence(of_measured) if of_measured else None]
     asked = dict.fromkeys(scorer.decisions())
-    about = " or ".join(ABOUT[decision] for decision in asked) or "relevant"
-    return ListRelevance(calibration, evidence, labels, about)
+    relevant_to = " or ".join(ABOUT[decision] for decision in asked) or "relevant"
+    return ListRelevance(calibration, evidence, labels, relevant_to)
 
 
 def mean_evidence(several: Sequence[Evidence]) -> Evidence:

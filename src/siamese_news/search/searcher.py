@@ -406,11 +406,8 @@ def _query(base: Query, options: SearchOptions) -> Query:
             f"unexpected option {min(unknown)!r}; expected some of "
             f"{', '.join(SearchOptions.__annotations__)}"
         )
-    paths = {
-        name: Path(path)
-        for name in ("second_look", "relevance_map")
-        if (path := options.get(name)) is not None
-    }
+    named = {name: options.get(name) for name in ("second_look", "relevance_map")}
+    paths = {name: Path(str(path)) for name, path in named.items() if path is not None}
     return replace(base, **{**options, **paths})  # type: ignore[arg-type]
 
 
