@@ -615,8 +615,12 @@ def test_a_second_look_reads_the_best_posts_of_each_article(tiny_model, monkeypa
         def count(self, number, scores, agreed):
             return 3
 
-        def added(self, number, texts, scales, agreed):
+        def read_sample(self, posts):
+            assert len(list(posts)) == 5
+
+        def added(self, number, texts, scores, scales, agreed):
             # Those of cosines.
+            assert len(scores) == len(texts)
             assert scales.tolist() == [1, 1] and agreed.tolist() == [
                 0,
                 0,

@@ -23,7 +23,8 @@ for room in ROOMS:
     found = pkgutil.iter_modules(
         getattr(package, "__path__", []), f"{package.__name__}."
     )
-    MODULES += [module.name for module in found]
+    # Loops in C lie next to the modules, and are none.
+    MODULES += [module.name for module in found if "loops_" not in module.name]
 PUBLIC = [
     "siamese_news",
     *(f"siamese_news.{room}" for room in ROOMS if room != "data.records"),

@@ -292,11 +292,8 @@ def test_what_cannot_be_whitened_is_named():
 
 
 def test_other_vectors_have_no_table_of_relevance():
-    model = Model.load(Path(__file__).parents[2] / "models" / "star")
-    assert model.calibration is not None
-    model.undo_whitening()
-    assert model.calibration is None
     shipped = Model.pretrained()
+    assert shipped.calibration is not None
     shipped.whiten(["the river is in my cellar", "no trains today", "my cellar"])
     assert shipped.calibration is None
 

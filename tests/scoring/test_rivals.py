@@ -84,7 +84,7 @@ def test_rank_lowers_what_fits_an_unrelated_seed_better(tmp_path):
         files = [tmp_path / f"{name}.txt" for name in "abc"]
         done = process(
             *("rank", "--articles", *files, "--posts", tmp_path / "posts.jsonl"),
-            *("--out", out, *more),
+            *("--out", out, "--second-look", "none", *more),
         )
         assert done.returncode == 0, done.stderr
         found = {}
@@ -102,7 +102,8 @@ def test_rank_lowers_what_fits_an_unrelated_seed_better(tmp_path):
             expected = own**2 / most if 0 < own < most else own
             assert apart[seed][post] == pytest.approx(expected, abs=5e-6)
     assert apart["a"]["4"] < alone["a"]["4"] and apart["c"]["4"] == alone["c"]["4"]
-    records = Searcher().rank([FLOOD, AGAIN, TRIAL], POSTS)
+    stories = [FLOOD, AGAIN, TRIAL]
+    records = Searcher().rank(stories, POSTS, second_look="none")
     scores = [row["score"] for row in records if row["article_id"] == "2"]
     assert scores == sorted(apart["c"].values(), reverse=True)
 

@@ -296,7 +296,8 @@ def test_one_text_is_a_list_of_one_and_dates_choose(tiny_model):
 
 
 def test_the_options_in_python_are_those_of_a_query():
-    paths = {"second_look"}  # in Python, a path is a text as well
+    # In Python, a path is a text as well.
+    paths = {"second_look", "relevance_map"}
     for name, kind in SearchOptions.__annotations__.items():
         assert kind == TYPES[name] or name in paths
         assert f"        {name}: " in SearchOptions.__doc__

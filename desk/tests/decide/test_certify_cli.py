@@ -20,7 +20,6 @@ from sheet_commands import (
 )
 from tests.commands import siamese_news
 
-from siamese_news.errors import InputError
 from siamese_news_desk.decide.certification import Certification, Settings
 
 
@@ -258,8 +257,6 @@ def test_joint_targets_split_the_error_budget(pool):
         folder / "scored.jsonl", folder / "sheet.plan.json", settings
     )
     assert work.error == Fraction("0.025") and work.joint_error == Fraction("0.05")
-    with pytest.raises(InputError, match="ratio is '1'"):
-        Settings((".8",), ".95", 300, ratio="1")
 
 
 def test_a_text_is_labeled_once(tmp_path):

@@ -314,8 +314,10 @@ def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
         return EmptyArticle(f"{name}: the file is empty, expected an article")
     data = _whole(path, name)
     stream: Any = io.BufferedReader(io.BytesIO(data))
-    with refused_at(name):
-        text = decode_whole(as_utf8(stream, detect_encoding(data)).read())
+    text = ""
+    for number, line in enumerate(as_utf8(stream, detect_encoding(data)), 1):
+        with refused_at(f"{name}:{number}"):
+            text += decode_whole(line)
     lines = text.removeprefix("\ufeff").splitlines()
     text = "\n".join(map(clean_text, lines)).strip()
     if not text:

@@ -55,8 +55,8 @@ ENCODERS: dict[str, type[Encoder]] = {
 packages add others (`siamese_news.utils.plugins`)."""
 
 
-# The classes of `register_encoder`, by name.
 REGISTERED: dict[str, type[Encoder]] = {}
+"""The classes of `register_encoder`, by name."""
 
 
 def register_encoder(encoder: type[Encoder]) -> type[Encoder]:

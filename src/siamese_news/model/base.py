@@ -36,11 +36,11 @@ from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import check_choice
 from siamese_news.utils.processes import spawning
 
-# What vectors are computed in; bfloat16 is faster where the processor has it.
 Precision = Literal["float32", "bfloat16"]
+"""What vectors are computed in; bfloat16 is faster where the processor has it."""
 
-# Texts are processed in fixed blocks by input row: memory is bounded and order does not matter.
 BLOCK = 8192
+"""Texts of a block, by input row: memory is bounded and order does not matter."""
 # The names of the lexical head's arrays in a folder begin with it.
 _TERMS = "terms."
 _SIDES: tuple[Side, Side] = ("article", "post")

@@ -406,8 +406,11 @@ def _query(base: Query, options: SearchOptions) -> Query:
             f"unexpected option {min(unknown)!r}; expected some of "
             f"{', '.join(SearchOptions.__annotations__)}"
         )
-    named = {name: options.get(name) for name in ("second_look", "relevance_map")}
-    paths = {name: Path(str(path)) for name, path in named.items() if path is not None}
+    paths = {
+        name: Path(str(options[name]))  # type: ignore[literal-required]
+        for name in ("second_look", "relevance_map")
+        if options.get(name) is not None
+    }
     return replace(base, **{**options, **paths})  # type: ignore[arg-type]
 
 

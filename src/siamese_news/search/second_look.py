@@ -13,6 +13,7 @@ scores are smoothed over the posts that the model finds alike.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from zlib import crc32
 
@@ -23,7 +24,7 @@ from scipy import sparse
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.lexical_head.options import Smoothing
-from siamese_news.model.base import STAR
+from siamese_news.model.base import STAR, TextModel
 from siamese_news.model.cached import cached_values
 from siamese_news.model.foreign import open_foreign
 from siamese_news.model.loading import (
@@ -187,7 +188,11 @@ class _Vectors:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._model = (ExternalModel if library_of(folder) else model_of)(folder)
+        self._model = (
+            _shipped_star()
+            if folder == STAR
+            else (ExternalModel if library_of(folder) else model_of)(folder)
+        )
         self._posts: dict[int, Floats] = {}
 
     def of_articles(self, texts: Sequence[str]) -> Floats:
@@ -209,6 +214,12 @@ class _Vectors:
         fresh = dict(zip(new, vectors, strict=True))
         self._posts |= fresh
         return np.stack([self._posts[key] for key in keys])
+
+
+@cache
+def _shipped_star() -> TextModel:
+    """The star, which a process opens once: its weights take a tenth of a second to read."""
+    return model_of(STAR)
 
 
 Similar = Callable[[Sequence[str], Sequence[str]], NDArray[np.floating]]

@@ -146,11 +146,6 @@ if (list) {
   });
   one("#all-dates")?.addEventListener("click", () => { dates("", ""); one("#words").focus(); });
 
-  one("#ask-outlook")?.addEventListener("click", async () => {
-    one("#outlook").value = "Replaying …";
-    const said = await ask("/api/outlook?precision=.9&confidence=.95").catch((error) => { one("#outlook").value = ""; throw error; });
-    one("#outlook").value = said.sentences.join(" ");
-  });
   one("#verdicts")?.addEventListener("submit", async (event) => {
     event.preventDefault();
     problem("");
