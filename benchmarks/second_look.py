@@ -1,6 +1,6 @@
 """What a second look brings on dev pools: python -m benchmarks.second_look MODEL [--every N].
 
-MODEL is a folder as for ``--second-look``, or ``minilm`` or ``mpnet``, the encoders of the
+MODEL is ``star``, a folder as for ``--second-look``, or ``minilm`` or ``mpnet``, the encoders of the
 leaderboard. Each seed is a question of its own, as `siamese-news rank` asks it; *alone* is the
 order by the model's own cosines, *as --model* that by its cosines with our words. Seconds are of
 the processor, for a question with the number of posts that the scores say: what the model needs for
@@ -18,8 +18,15 @@ import numpy as np
 from benchmarks.leaderboard.sentences import ENCODERS, SentenceEncoder
 from benchmarks.measure import machine
 from siamese_news.data.sources import open_source
-from siamese_news.model.loading import ExternalModel, is_cross_encoder, open_model
+from siamese_news.model.base import STAR, TextModel
+from siamese_news.model.loading import (
+    ExternalModel,
+    is_cross_encoder,
+    library_of,
+    open_model,
+)
 from siamese_news.scoring import observe_all, open_scorer
+from siamese_news.search.query import SHIPPED_STAR
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.utils.markdown import markdown_table
@@ -99,7 +106,7 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
             row["seconds"] = f"{used / len(seeds):.2f}"
         row["by the scores" if count is None else f"{count:,}"] = mean(lists)
     if not is_cross_encoder(folder):
-        other = ExternalModel(folder)
+        other = _opened(folder)
         cosines = (
             other.encode_articles([a.full_text for a in seeds])
             @ other.encode_posts(texts).T
@@ -109,6 +116,12 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
         scorer = observe_all(scorer, texts)
         row["as --model"] = mean(scorer.scores(texts))
     return row
+
+
+def _opened(folder: Path) -> TextModel:
+    if folder == SHIPPED_STAR:
+        return open_model(STAR)
+    return ExternalModel(folder) if library_of(folder) else open_model(folder)
 
 
 def main() -> None:

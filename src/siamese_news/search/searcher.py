@@ -407,7 +407,7 @@ def _query(base: Query, options: SearchOptions) -> Query:
             f"{', '.join(SearchOptions.__annotations__)}"
         )
     paths = {
-        name: Path(str(options[name]))  # type: ignore[literal-required]
+        name: Path(str(options[name]))
         for name in ("second_look", "relevance_map")
         if options.get(name) is not None
     }
