@@ -209,10 +209,11 @@ class _Vectors:
             return stored.astype(np.float32)
         ids = model.token_ids(texts)
         keys = content_keys(ids).tolist()
-        new = {k: row for row, k in enumerate(keys) if k not in self._posts}
+        # At most some 100 MB: then, the vectors of earlier lists are computed again.
+        known = self._posts if len(self._posts) < 20 * MOST else {}
+        new = {k: row for row, k in enumerate(keys) if k not in known}
         vectors = model.encode_ids(ids.take(np.array(list(new.values()), int)), "post")
-        fresh = dict(zip(new, vectors, strict=True))
-        self._posts |= fresh
+        self._posts = known | dict(zip(new, vectors, strict=True))
         return np.stack([self._posts[key] for key in keys])
 
 
