@@ -47,7 +47,8 @@ SEARCH = ["--articles", "storm.txt", "--posts", "posts.jsonl"]
 FILTER = ["filter", *SEARCH, "--min-score", "0.1", "--out", "found.csv"]
 
 
-def test_without_safe_paths_a_planted_module_runs(dumps, planted):
+def test_without_safe_paths_a_planted_module_runs(dumps, planted, monkeypatch):
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)  # of a command in this process
     code = "import multiprocessing as m; m.get_context('spawn').Process(target=print).start()"
     subprocess.run(
         [sys.executable, "-c", code], cwd=dumps, check=False, capture_output=True
