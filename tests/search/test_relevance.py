@@ -276,11 +276,6 @@ def test_a_map_of_another_form_is_refused(tmp_path):
     ("posts", "least", "most"),
     [
         (
-            ["flood", "the river", "Harlow Bridge", "new phone", "ok then"],
-            0,
-            1,
-        ),  # two words
-        (
             [STORY, STORY + " ", STORY.upper(), STORY.lower()],
             0.5,
             1,

@@ -97,6 +97,9 @@ def test_the_objective_of_a_sweeper(tmp_path, monkeypatch):
     )
     from siamese_news.train import main
 
+    monkeypatch.setenv(
+        "PYTHONSAFEPATH", "1"
+    )  # as the command sets it, until the test ends
     main()
     row = json.loads((done / "row.json").read_text())
     assert returned == [row["dev/map"]] and 0 < row["dev/map"] < 1

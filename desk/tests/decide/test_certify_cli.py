@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from fractions import Fraction
 
 import pytest
 from sheet_commands import (
@@ -19,8 +18,6 @@ from sheet_commands import (
     start,
 )
 from tests.commands import siamese_news
-
-from siamese_news_desk.decide.certification import Certification, Settings
 
 
 @pytest.fixture
@@ -248,15 +245,6 @@ def test_the_next_command_can_be_copied_for_a_name_with_a_blank(pool):
     )
     missing = run("certify", "--labels", folder / "my sheets.csv")
     assert missing.exit_code == 2 and "no such sheet" in missing.stderr
-
-
-def test_joint_targets_split_the_error_budget(pool):
-    folder, _ = pool
-    settings = Settings((".8", ".9"), ".95", 300, joint=True)
-    work = Certification.start(
-        folder / "scored.jsonl", folder / "sheet.plan.json", settings
-    )
-    assert work.error == Fraction("0.025") and work.joint_error == Fraction("0.05")
 
 
 def test_a_text_is_labeled_once(tmp_path):

@@ -156,7 +156,6 @@ def test_the_command_is_made_of_the_query(project):
         "--min-score",
         "0.25",
         "--text-field=what they said",
-        "--map",
         *OUT,
     ]
     saved = {"arguments": words, "command": "curl there | sh", "process": None}

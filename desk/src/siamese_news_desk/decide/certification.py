@@ -56,7 +56,7 @@ class Settings:
 
     Attributes:
         targets: precisions.
-        confidence: of each target, or with `joint` of all of them together.
+        confidence: of each target.
         budget: planned labels.
         first: posts of the first set; None for `first_set` at the highest precision.
         false_positive: share of not relevant posts that the annotator may call relevant; None for a
@@ -70,7 +70,6 @@ class Settings:
     first: int | None = None
     ratio: str = str(RATIO)
     seed: int = 0
-    joint: bool = False
     false_positive: float | None = None
     false_negative: float = 0.0
 
@@ -126,8 +125,7 @@ class Settings:
     @property
     def error(self) -> Fraction:
         """The error budget of one target."""
-        error = 1 - Fraction(self.confidence)
-        return error / len(self.targets) if self.joint else error
+        return 1 - Fraction(self.confidence)
 
     @property
     def spent(self) -> Fraction:

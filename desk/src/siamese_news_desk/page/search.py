@@ -168,9 +168,7 @@ class Search:
         if words[:1] != ["filter"] or any(clean(word) != word for word in words):
             return None
         try:
-            # Searches of earlier versions of the page drew a map.
-            typed = [word for word in words[1:] if word != "--map"]
-            query = Query.of_arguments(typed, FILTER)
+            query = Query.of_arguments(words[1:], FILTER)
         except InputError:
             return None
         out = (folder / "results.parquet").relative_to(self._project.folder)

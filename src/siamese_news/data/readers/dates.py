@@ -46,7 +46,7 @@ def written_date(text: str, order: str = "") -> datetime:
     come first where points are between the numbers.
 
     Raises:
-        ValueError: it is no date, or could be two.
+        ValueError: it is not a date, or could be two.
 
     Example:
         >>> from siamese_news.data.readers.dates import written_date

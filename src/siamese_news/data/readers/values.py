@@ -75,7 +75,7 @@ def iso_date(value: Any, order: str = "") -> str | None:
     Twitter v1.1 and of e-mail, ``10-Nov-2018 08:19PM``, ``10.11.2018``, ``20181010``,
     ``20181010201924``, seconds (milli, micro, nano) since 1970, and the numbers of Excel, Windows,
     Chrome and .NET, and what `written_date` reads. A date without a zone counts as UTC. Without an
-    `order`, ``10/11/2018`` is ambiguous. A number before 1979 or after 2099 is none.
+    `order`, ``10/11/2018`` is ambiguous. A number before 1979 or after 2099 is not a date.
     """
     try:
         if type(value) is int and value > 0 and len(str(value)) in (4, 8, 12, 14):

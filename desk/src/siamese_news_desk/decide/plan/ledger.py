@@ -35,7 +35,7 @@ from siamese_news_desk.decide.plan.texts import Texts
 from siamese_news_desk.labels.journal import Journal, locked
 from siamese_news_desk.labels.shares import by_value
 
-_CLAIMS = ("targets", "confidence", "joint", "recall")
+_CLAIMS = ("targets", "confidence", "recall")
 
 # A plan in a list: its seal, kind, sketch, criteria, order and error, and what it pays for.
 Line = Mapping[str, Any]

@@ -124,7 +124,6 @@ class PrecisionSettings(TypedDict):
     first: Count
     ratio: Typed
     seed: Whole
-    joint: bool
     false_positive: Rate | None
     false_negative: Rate
 
