@@ -170,3 +170,13 @@ def test_a_folder_cannot_ask_for_a_package(tmp_path, monkeypatch):
     with pytest.raises(InputError) as caught:
         ExternalModel(write(tmp_path, GOOD))
     assert "evil" not in str(caught.value)
+
+
+def test_a_link_to_a_folder_is_refused_and_a_link_to_a_file_is_read(tmp_path):
+    hidden = write(tmp_path / "hidden", {"pytorch_model.bin": {}})
+    root = write(tmp_path / "model", GOOD)
+    (root / "merges.txt").symlink_to(root / "README.md")  # as in a cache of the hub
+    check_folder(root, "sentence_transformers")
+    (root / "3_Dense").symlink_to(hidden)
+    with pytest.raises(InputError, match="3_Dense is a link to a folder"):
+        check_folder(root, "sentence_transformers")

@@ -107,7 +107,7 @@ def check_folder(folder: str | Path, library: str) -> Path:
             f"{folder}: is not a folder; expected that of a saved model. Nothing is downloaded"
         )
     for path in sorted(root.rglob("*")):
-        problem = "" if path.is_dir() else _problem(path)
+        problem = _problem(path)
         if problem:
             raise InputError(
                 f"{folder}: {path.relative_to(root)} {problem}. Nothing in the folder of a model "
@@ -124,6 +124,8 @@ def check_folder(folder: str | Path, library: str) -> Path:
 def _problem(path: Path) -> str:
     """Why a file is refused; empty if it is not."""
     name, suffix = path.name, path.suffix.lower()
+    if path.is_dir():
+        return "is a link to a folder, into which nobody looked" * path.is_symlink()
     if suffix in _CODE:
         return "is code"
     if name.startswith("adapter_"):
