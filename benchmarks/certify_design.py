@@ -92,7 +92,7 @@ def lists(pool, precision, budget, rule, runs) -> list[tuple[int, int, bool]]:
     _, design._FOUND, design._FOUND_LESS, first, ratio = rule
     target = Fraction(precision)
     sizes = nested_sets(
-        pool.scores, first=first(pool.scores, budget), ratio=Fraction(ratio)
+        pool.scores, first_size=first(pool.scores, budget), ratio=Fraction(ratio)
     )
     tables = tables_of(sizes, target, budget, _ERROR)
     found = []

@@ -32,7 +32,7 @@ Peer = Callable[[LabeledPool, Fraction, int, int, np.random.Generator], np.ndarr
 
 def ours(pool, target, region, budget, generator):
     first = first_set(budget, target, pool.relevance)
-    sizes = nested_sets(pool.scores, first=first)
+    sizes = nested_sets(pool.scores, first_size=first)
     tables = tables_of(sizes, target, budget, _ERROR)
     order = random_order(sizes, generator, budget)
     found = replay(tables, order, pool.relevant, target=target, budget=budget)

@@ -61,7 +61,9 @@ def border(
     A set may have slightly more, because a larger set cannot have fewer errors than a smaller one.
     Without a budget every set misses the target by one post.
     """
-    sizes = nested_sets(-_ranks(generator).astype(np.float64), first=first_set(budget))
+    sizes = nested_sets(
+        -_ranks(generator).astype(np.float64), first_size=first_set(budget)
+    )
     errors = np.maximum.accumulate(planned_nulls(sizes, target, budget))
     relevant = np.ones(int(sizes[-1]), bool)
     relevant[: errors[0]] = False
@@ -178,14 +180,16 @@ def _runs(
     share = Fraction(target)
     found = []
     # Without ties the sets of all pools of a family are the same, except the last one, the pool.
-    grid = nested_sets(-np.arange(_LARGEST, dtype=np.float64), first=first_set(budget))
+    grid = nested_sets(
+        -np.arange(_LARGEST, dtype=np.float64), first_size=first_set(budget)
+    )
     shared = tables_of(grid, share, budget, _ERROR)
     for number in numbers:
         generator = generator_of(seed, family, target, budget, number)
         pool = FAMILIES[family](generator, share, budget)
         oracle = pool.oracle(share)
         naive = pool.misses(naive_size(pool, share, oracle, budget, generator), share)
-        sizes = nested_sets(pool.scores, first=first_set(budget))
+        sizes = nested_sets(pool.scores, first_size=first_set(budget))
         sets = len(sizes) - 1
         tables = shared
         if not sets or not np.array_equal(sizes[:sets], grid[:sets]):
@@ -205,7 +209,7 @@ def curve(
     """Mean number of posts in the list after each number of labels up to the budget."""
     share = Fraction(target)
     first = first_set(budget, share, pool.relevance)
-    sizes = nested_sets(pool.scores, first=first)
+    sizes = nested_sets(pool.scores, first_size=first)
     tables = tables_of(sizes, share, budget, error)
     total = np.zeros(budget + 1)
     for number in range(runs):
@@ -421,7 +425,7 @@ def labels_left(
     for dev_list in lists:
         pool = dev_list.pool
         first = first_set(budget, share, pool.relevance)
-        sizes = nested_sets(pool.scores, first=first)
+        sizes = nested_sets(pool.scores, first_size=first)
         tables = tables_of(sizes, share, budget, error)
         for number in range(runs):
             ends = []
@@ -495,7 +499,7 @@ def starts_row(
         }
         moved += firsts[True] > firsts[False]
         for by_relevance, first in firsts.items():
-            sizes = nested_sets(pool.scores, first=first)
+            sizes = nested_sets(pool.scores, first_size=first)
             tables = tables_of(sizes, share, budget, error)
             shares = []
             for number in range(runs):

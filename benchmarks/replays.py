@@ -136,7 +136,7 @@ def replay_cell(
     wrong_naive = 0
     oracle = pool.oracle(precision)
     first = first_set(budget, precision, pool.relevance)
-    sizes = nested_sets(pool.scores, first=first)
+    sizes = nested_sets(pool.scores, first_size=first)
     tables = tables_of(sizes, precision, budget, error)
     for number in range(runs):
         generator = generator_of(seed, pool.name, target, budget, number)

@@ -22,7 +22,7 @@ from siamese_news_desk.decide.plan.design import Order, least_errors, nested_set
 def world(relevant, *, target=".9", budget=300, first=200, seed=0, scores=None):
     relevant = np.asarray(relevant, bool)
     scores = -np.arange(len(relevant), dtype=float) if scores is None else scores
-    sizes = nested_sets(scores, first=first)
+    sizes = nested_sets(scores, first_size=first)
     nulls = [least_errors(n, Fraction(target)) for n in sizes.tolist()]
     tables = Tables(sizes.tolist(), nulls, error=0.05, turn=turn_of(budget))
     keys = (

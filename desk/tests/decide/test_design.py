@@ -68,7 +68,7 @@ def test_a_share_that_is_none(value):
 )
 def test_sets_grow_to_the_whole_and_never_cut_a_tie(values, first, ratio):
     scores = np.sort(np.array(values, float))[::-1]
-    sizes = nested_sets(scores, first=first, ratio=Fraction(ratio))
+    sizes = nested_sets(scores, first_size=first, ratio=Fraction(ratio))
     assert (np.diff(sizes) > 0).all()
     assert sizes[-1] == len(scores)
     assert sizes[0] >= min(first, len(scores))
@@ -101,7 +101,7 @@ def test_an_estimate_of_a_long_good_list_makes_the_first_set_larger():
 
 
 def test_a_pool_smaller_than_the_first_set_is_one_set():
-    assert nested_sets(np.arange(50.0)[::-1], first=200).tolist() == [50]
+    assert nested_sets(np.arange(50.0)[::-1], first_size=200).tolist() == [50]
 
 
 def test_keys_depend_on_seed_id_and_purpose_alone():

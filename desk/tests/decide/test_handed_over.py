@@ -131,7 +131,7 @@ def test_a_relevance_that_lies_makes_no_more_lists_false(target):
     share = Fraction(target)
     first = first_set(100, share, np.ones(20_000))
     assert first == 1000
-    sizes = nested_sets(-np.arange(20_000.0), first=first)
+    sizes = nested_sets(-np.arange(20_000.0), first_size=first)
     nulls = np.maximum.accumulate(planned_nulls(sizes, share, 100))
     relevant = np.ones(20_000, bool)
     start = 0
@@ -156,7 +156,7 @@ def false_lists(target, budget, start, runs):
     """
     share, wrong = Fraction(target), 0
     pool = border(np.random.default_rng(5), share, budget)
-    sizes = nested_sets(pool.scores, first=first_set(budget))
+    sizes = nested_sets(pool.scores, first_size=first_set(budget))
     relevant = pool.relevant.copy()
     # All errors of the sets before come in the first bad one, which must hold them.
     if start:

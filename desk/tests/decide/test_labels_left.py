@@ -202,7 +202,7 @@ def test_no_replay_hands_over_less_than_one_that_stops(seed):
     generator = np.random.default_rng(seed)
     for family in FAMILIES.values():
         pool, target = family(generator, Fraction(".9"), 100), Fraction(".9")
-        sizes = nested_sets(pool.scores, first=first_set(100))
+        sizes = nested_sets(pool.scores, first_size=first_set(100))
         tables = tables_of(sizes, target, 100, 0.05)
         stopped, spent = (
             replay(
@@ -227,7 +227,7 @@ def test_spending_the_rest_makes_no_list_false_too_often(target, budget):
     """By the list itself, on corpora whose sets have the errors that their tests rule out."""
     share, wrong = Fraction(target), 0
     pool = border(np.random.default_rng(5), share, budget)
-    sizes = nested_sets(pool.scores, first=first_set(budget))
+    sizes = nested_sets(pool.scores, first_size=first_set(budget))
     tables = tables_of(sizes, share, budget, 0.05)
     for number in range(2000):
         order = random_order(sizes, generator_of(8, target, budget, number), budget)

@@ -45,7 +45,7 @@ def test_the_oracle_knows_the_largest_good_threshold():
 def test_every_set_of_a_border_corpus_has_what_its_test_rules_out(budget):
     for target in (Fraction(".9"), Fraction(".95")):
         pool = border(np.random.default_rng(0), target, budget)
-        sizes = nested_sets(pool.scores, first=first_set(budget))
+        sizes = nested_sets(pool.scores, first_size=first_set(budget))
         over = np.cumsum(~pool.relevant)[sizes - 1] - planned_nulls(
             sizes, target, budget
         )
@@ -111,7 +111,7 @@ def test_lenient_annotators():
     """Every other error is called relevant: ignored, most lists are false; declared, at most 5%."""
     wrong = {None: 0, 0.5: 0}
     target = Fraction(".9")
-    sizes = nested_sets(-np.arange(5000.0), first=first_set(300))
+    sizes = nested_sets(-np.arange(5000.0), first_size=first_set(300))
     for rate in wrong:
         settings = Settings((".9",), ".95", 300, false_positive=rate)
         (tables,) = settings.tables(sizes, settings.nulls(sizes, None))

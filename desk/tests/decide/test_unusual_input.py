@@ -77,12 +77,16 @@ def test_the_verdicts_of_a_classifier_as_scores(tmp_path):
 
 def test_a_set_ends_before_many_equal_scores():
     ones = np.repeat([1.0, 0.0], [80, 220])
-    assert nested_sets(ones, first=100).tolist() == [80, 300]
-    assert nested_sets(np.repeat([1.0, 0.0], [9, 291]), first=100).tolist() == [300]
-    assert nested_sets(np.repeat([1.0, 0.0], [80, 120]), first=100).tolist() == [200]
-    assert nested_sets(np.repeat([1.0, 0.0], [150, 220]), first=100).tolist()[:1] == [
-        150
+    assert nested_sets(ones, first_size=100).tolist() == [80, 300]
+    assert nested_sets(np.repeat([1.0, 0.0], [9, 291]), first_size=100).tolist() == [
+        300
     ]
+    assert nested_sets(np.repeat([1.0, 0.0], [80, 120]), first_size=100).tolist() == [
+        200
+    ]
+    assert nested_sets(np.repeat([1.0, 0.0], [150, 220]), first_size=100).tolist()[
+        :1
+    ] == [150]
 
 
 @pytest.mark.parametrize("size", [1, 2, 10])

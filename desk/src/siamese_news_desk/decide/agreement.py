@@ -35,16 +35,16 @@ class Agreement:
     alpha: float | None
 
 
-def agreement(first: Sequence[int], second: Sequence[int]) -> Agreement:
+def agreement(first_labels: Sequence[int], second_labels: Sequence[int]) -> Agreement:
     """Compare the labels (0 and 1) of two annotators of the same posts.
 
     With one symmetric error rate e, two annotators disagree with probability ``2 e (1 - e)``; the
     interval is the exact one of Clopper and Pearson, transformed to e.
     """
-    pairs = list(zip(first, second, strict=True))
+    pairs = list(zip(first_labels, second_labels, strict=True))
     differ = sum(a != b for a, b in pairs)
-    low, high = interval(differ, len(pairs), 0.95)
-    rates = _rate(differ / len(pairs)), _rate(low) or 0.0, _rate(high)
+    lower, upper = interval(differ, len(pairs), 0.95)
+    rates = _rate(differ / len(pairs)), _rate(lower) or 0.0, _rate(upper)
     return Agreement(len(pairs), differ, *rates, krippendorff(pairs))
 
 
@@ -102,9 +102,9 @@ def agreements(
             continue
         units.append(list(values.values()))
         names |= values.keys()
-        for first, second in combinations(values, 2):
-            common.setdefault((first, second), []).append(
-                (values[first], values[second])
+        for annotator, colleague in combinations(values, 2):
+            common.setdefault((annotator, colleague), []).append(
+                (values[annotator], values[colleague])
             )
     if not units:
         return None
@@ -127,8 +127,10 @@ def machine_lines(
     `verdicts` maps the place of a labeled post to whether it is relevant; `ranks` (N,) start at 1.
     """
     sentences = [machine.sentence()]
-    both = np.array([n for n in verdicts if not np.isnan(machine.values[n])], np.int64)
-    if not len(both):
+    judged_twice = np.array(
+        [n for n in verdicts if not np.isnan(machine.values[n])], np.int64
+    )
+    if not len(judged_twice):
         return [
             *sentences,
             "No post with a verdict has a label of people, so they cannot be compared.",
@@ -138,26 +140,26 @@ def machine_lines(
             *sentences,
             "Scores have no cutoff, so precision, recall and alpha are not defined.",
         ]
-    relevant = np.array([verdicts[n] for n in both.tolist()])
-    called = machine.values[both] >= machine.cut
-    ranks = ranks[both]
+    relevant = np.array([verdicts[n] for n in judged_twice.tolist()])
+    called = machine.values[judged_twice] >= machine.cut
+    ranks = ranks[judged_twice]
     order = np.argsort(ranks)
     parts = [("", order)]
     if len(order) >= 30:
         parts += [
-            (f", ranks {ranks[part[0]]:,} to {ranks[part[-1]]:,}", part)
-            for part in np.array_split(order, 3)
+            (f", ranks {ranks[stretch[0]]:,} to {ranks[stretch[-1]]:,}", stretch)
+            for stretch in np.array_split(order, 3)
         ]
-    for where, part in parts:
-        judged = relevant[part]
-        predicted = called[part]
+    for where, stretch in parts:
+        judged = relevant[stretch]
+        predicted = called[stretch]
         hits = int((judged & predicted).sum())
         alpha = krippendorff(np.stack([judged, predicted], axis=1).astype(int).tolist())
-        shown = "not defined" if alpha is None else f"{alpha:.3f}"
+        alpha_text = "not defined" if alpha is None else f"{alpha:.3f}"
         sentences.append(
-            f"{counted(len(part), 'post')} labeled by people{where}: precision "
+            f"{counted(len(stretch), 'post')} labeled by people{where}: precision "
             f"{_share(hits, int(predicted.sum()))}, recall {_share(hits, int(judged.sum()))}, "
-            f"Krippendorff's alpha {shown}"
+            f"Krippendorff's alpha {alpha_text}"
         )
     return sentences
 
@@ -165,5 +167,5 @@ def machine_lines(
 def _share(hits: int, count: int) -> str:
     if not count:
         return "not defined (0 of 0)"
-    low, high = interval(hits, count, 0.95)
-    return f"{hits / count:.3f} ({hits:,} of {count:,}; 95% interval {low:.3f} to {high:.3f})"
+    lower, upper = interval(hits, count, 0.95)
+    return f"{hits / count:.3f} ({hits:,} of {count:,}; 95% interval {lower:.3f} to {upper:.3f})"

@@ -123,10 +123,10 @@ class Audit(SamplingPlan):
             return {"": (0, total, min(budget, total))}
         above = self.settings["above"]
         size = self.settings["population"]
-        first = min(above, max(1, budget // 3))
+        n_above = min(above, max(1, budget // 3))
         return {
-            ABOVE: (0, above, first),
-            BELOW: (above, size, min(size - above, budget - first)),
+            ABOVE: (0, above, n_above),
+            BELOW: (above, size, min(size - above, budget - n_above)),
         }
 
     def draw(self) -> list[tuple[str, Unit]]:
@@ -145,7 +145,7 @@ class Audit(SamplingPlan):
                 draws += zip(mixed, repeat(name), ranks, strict=False)
         draws.sort()
         units = self.texts.units([rank for _, _, rank in draws])
-        return self.sampled.keyed(units, [part for _, part, _ in draws])
+        return self.sampled.keyed(units, [part_name for _, part_name, _ in draws])
 
     def report(self, labels: Labels) -> dict[str, Any]:
         """The findings, as they are written.
@@ -173,7 +173,7 @@ class Audit(SamplingPlan):
             mine = [
                 sampled
                 for sampled in self.sampled.by_key.values()
-                if sampled.part == name
+                if sampled.stratum == name
             ]
             part_labels = [labels.of[sampled.name] for sampled in mine]
             # A skipped post counts against us: not relevant above, relevant below.
@@ -196,14 +196,14 @@ class Audit(SamplingPlan):
             return report | self._recall_of(certified, counts[BELOW], error)
         if ABOVE not in counts:
             size, drawn, hits = counts[""]
-            least = lower_bound(size, drawn, hits, error)
+            relevant_minimum = lower_bound(size, drawn, hits, error)
             return report | {
                 "posts": size,
                 "labels": drawn,
                 "relevant": hits,
-                "relevant_at_least": least,
+                "relevant_at_least": relevant_minimum,
                 "precision": hits / drawn,
-                "precision_at_least": least / size,
+                "precision_at_least": relevant_minimum / size,
             }
         above = counts[ABOVE]
         below = counts[BELOW]
@@ -256,12 +256,12 @@ def sentence_of(report: dict[str, Any]) -> str:
         return recall_sentence(report) + changed
     if "above" not in report:
         drawn, hits = report["labels"], report["relevant"]
-        least = report["relevant_at_least"]
+        relevant_minimum = report["relevant_at_least"]
         return (
             f"Of {counted(report['posts'], 'post')}, {drawn:,} {verb(drawn, 'were')} drawn at random "
-            f"and labeled; {hits:,} of these {verb(hits, 'are')} relevant. At least {least:,} of all "
-            f"{report['posts']:,} {verb(least, 'are')} relevant (a precision of "
-            f"{report['precision_at_least']:.3f} or more), {sure}."
+            f"and labeled; {hits:,} of these {verb(hits, 'are')} relevant. At least "
+            f"{relevant_minimum:,} of all {report['posts']:,} {verb(relevant_minimum, 'are')} relevant "
+            f"(a precision of {report['precision_at_least']:.3f} or more), {sure}."
             f"{skipped_sentence(report['skipped'])}{changed}"
         )
     size = report["settings"]["population"]
@@ -315,12 +315,13 @@ def _below_certified(
     size: int | None,
 ) -> dict[str, Any]:
     """The settings of an audit below a certified list."""
-    work, claim, content = certified_list(certificate)
-    if file_sha256(work.results) != file_sha256(results):
+    certification, claim, content = certified_list(certificate)
+    if file_sha256(certification.results) != file_sha256(results):
         raise InputError(
-            f"{results}: is not the file that {certificate.name} is about; expected {work.results}"
+            f"{results}: is not the file that {certificate.name} is about; expected "
+            f"{certification.results}"
         )
-    if work.settings.false_positive is not None:
+    if certification.settings.false_positive is not None:
         raise InputError(
             f"{certificate}: allows for errors of the annotator, which a sample below the list "
             "cannot; expected a certificate without --false-positive-rate"
@@ -333,7 +334,7 @@ def _below_certified(
     _check_population(claim.size, size, len(population))
     outside = sum(rank >= size for rank in claim.put_in)
     (statement,) = (
-        other for other in content["claims"] if other["target"] == claim.target
+        claimed for claimed in content["claims"] if claimed["target"] == claim.target
     )
     return {
         "above": claim.size,
@@ -345,6 +346,6 @@ def _below_certified(
             "posts": claim.posts,
             "put_in": len(claim.put_in) - outside,
             "relevant_at_least": statement["relevant_at_least"] - outside,
-            "error": str(work.error if claim.size else Fraction(0)),
+            "error": str(certification.error if claim.size else Fraction(0)),
         },
     }

@@ -141,7 +141,7 @@ class Settings:
     def sets(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """The sizes of the nested sets."""
         assert self.first is not None
-        return nested_sets(scores, first=self.first, ratio=Fraction(self.ratio))
+        return nested_sets(scores, first_size=self.first, ratio=Fraction(self.ratio))
 
     def nulls(
         self, sizes: NDArray[np.int64], copies: NDArray[np.int64] | None

@@ -68,20 +68,20 @@ def interval_sentence(content: Content, answer: Content) -> str:
 def people_sentence(content: Content) -> str:
     """Who labeled how many posts, and how well they agree."""
     people = content["answers"]["people"]
-    who = [
+    annotators = [
         f"{person['name'] or 'annotators who are not named'} {person['labels']:,}"
         for person in people["annotators"]
     ]
-    if not who:
+    if not annotators:
         return "No post was labeled."
-    used = content["labels"]["used"]
-    text = f"{counted(used, 'post')} {verb(used, 'were')} labeled ({', '.join(who)})."
+    n_labels = content["labels"]["used"]
+    text = f"{counted(n_labels, 'post')} {verb(n_labels, 'were')} labeled ({', '.join(annotators)})."
     for person in people["annotators"]:
         for label, words in (
             ("relevant", "relevant"),
             ("not_relevant", "not relevant"),
         ):
-            if person[label] == person["labels"] >= _TELLING and len(who) > 1:
+            if person[label] == person["labels"] >= _TELLING and len(annotators) > 1:
                 name = person["name"] or "Somebody who is not named"
                 text += f" {name} called every one of these {person['labels']:,} posts {words}."
     shared = people["shared"]
@@ -107,7 +107,7 @@ def recall_sentence(audit: Content) -> str:
     """Precision and recall in one sentence, from the audit below a certified list."""
     population = audit["settings"]["population"]
     size, drawn, hits = audit["below"]
-    least = audit["relevant_at_least"]
+    relevant_minimum = audit["relevant_at_least"]
     precision = (
         f"(precision {audit['target']} or more)"
         if audit["settings"]["above"]
@@ -115,8 +115,8 @@ def recall_sentence(audit: Content) -> str:
     )
     wrong = 100 * (1 - audit["joint_confidence"])
     return (
-        f"Of the {counted(audit['posts'], 'post')} in the list, at least {least:,} "
-        f"{verb(least, 'are')} relevant {precision}, and the list has at least "
+        f"Of the {counted(audit['posts'], 'post')} in the list, at least {relevant_minimum:,} "
+        f"{verb(relevant_minimum, 'are')} relevant {precision}, and the list has at least "
         f"{share_text(audit['recall_at_least'])} of all relevant posts among the best "
         f"{population:,} (the recall; estimated at {share_text(audit['recall'])}): of "
         f"{counted(drawn, 'random post')} of the {size:,} below it, {hits:,} "

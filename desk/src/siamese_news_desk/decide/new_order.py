@@ -101,11 +101,11 @@ class LabeledResults:
                 "the results of the search, and all labels"
             )
         posts = table.column("post").to_pylist()
-        places = {post: place for place, post in enumerate(posts)}
+        row_of = {post: row for row, post in enumerate(posts)}
         places_of = {
-            places[post]: verdict
+            row_of[post]: verdict
             for post, verdict in verdicts.items()
-            if post in places
+            if post in row_of
         }
         if verdicts and not places_of:
             raise InputError(f"{path}: has none of the labeled posts; check both files")
@@ -163,15 +163,15 @@ class LabeledResults:
             scores = feedback.scores
             odds = feedback.odds
         groups = self._groups()
-        places = next_posts(scores, odds, groups, self.verdicts, count, seed=seed)
+        rows = next_posts(scores, odds, groups, self.verdicts, count, seed=seed)
         posts = self.table.column("post")
         texts = self.table.column("text")
         links = self.table.column("link") if "link" in self.table.column_names else None
         units = []
-        for place in places:
-            post = posts[place].as_py()
-            text = texts[place].as_py()
-            link = (links[place].as_py() if links else None) or ""
+        for row in rows:
+            post = posts[row].as_py()
+            text = texts[row].as_py()
+            link = (links[row].as_py() if links else None) or ""
             units.append((KEY + post, Unit(post, post, text=text, link=link)))
         return units
 
@@ -201,21 +201,21 @@ def learn_order(
     Raises:
         InputError: for unusable results, and labels that are too few.
     """
-    read = LabeledResults.read(results, verdicts, machine)
-    feedback = read.learn()
+    labeled = LabeledResults.read(results, verdicts, machine)
+    feedback = labeled.learn()
     if feedback.helps:
-        write_order(out, read, feedback, command_line)
-    return feedback, read.remarks()
+        write_order(out, labeled, feedback, command_line)
+    return feedback, labeled.remarks()
 
 
 def write_order(
-    path: Path, read: LabeledResults, feedback: Feedback, command_line: str
+    path: Path, labeled: LabeledResults, feedback: Feedback, command_line: str
 ) -> None:
     """Write the posts in the learned order with their former ranks, and a file about it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = read.table
+    table = labeled.table
     scores = np.round(feedback.scores, 6)
     order = np.lexsort([table.column("rank").to_numpy(), -scores])
     ranks = table.column("rank")
@@ -232,10 +232,10 @@ def write_order(
         "provenance": provenance(),
         "feedback": feedback.plain()
         | {
-            "of": read.path.name,
-            "remarks": read.remarks(),
+            "of": labeled.path.name,
+            "remarks": labeled.remarks(),
             "learned_from": [
-                read.table.column("post")[n].as_py() for n in read.verdicts
+                labeled.table.column("post")[n].as_py() for n in labeled.verdicts
             ],
         },
         "sha256": file_sha256(path),

@@ -15,9 +15,11 @@ from siamese_news_desk.labels.sheets import format_of, write_sheet
 
 def expect_all(plan: Path, sheets: Sequence[Path]) -> None:
     """Refuse to continue without all the sheets of a plan."""
-    named = {sheet.resolve() for sheet in sheets}
-    left_out = [sheet for sheet in sheets_of(plan) if sheet.resolve() not in named]
-    if left_out and any(sheet.resolve() in named for sheet in sheets_of(plan)):
+    sheet_paths = {sheet.resolve() for sheet in sheets}
+    left_out = [
+        sheet for sheet in sheets_of(plan) if sheet.resolve() not in sheet_paths
+    ]
+    if left_out and any(sheet.resolve() in sheet_paths for sheet in sheets_of(plan)):
         raise InputError(
             f"{left_out[0]}: is also a sheet of this plan; name all of them: "
             + " ".join(
@@ -43,21 +45,21 @@ class NextSheet(NamedTuple):
 
 
 def write_next_sheet(
-    work: Certification,
+    certification: Certification,
     labels: Labels,
     sheet: Path,
     format: str | None = None,
-    **how: int,
+    **stop_options: int,
 ) -> NextSheet:
     """Write the posts needed next that are in no sheet yet to a new one, named after `sheet`."""
-    request = work.request(labels, **how)
-    units = work.texts.units(request.ranks)
-    new = [unit for unit in units if unit.name not in work.sampled.by_name]
+    request = certification.request(labels, **stop_options)
+    units = certification.texts.units(request.ranks)
+    new = [unit for unit in units if unit.name not in certification.sampled.by_name]
     if not new:
         return NextSheet(None, 0, len(units), request.best)
-    numbers = count(len(sheets_of(work.path)) + 1)
+    numbers = count(len(sheets_of(certification.path)) + 1)
     path = next(
         path for number in numbers if not (path := batch_name(sheet, number)).exists()
     )
-    write_sheet(path, work.sampled.keyed(new), format_of(path, format))
+    write_sheet(path, certification.sampled.keyed(new), format_of(path, format))
     return NextSheet(path, len(new), len(units) - len(new), request.best)

@@ -68,16 +68,16 @@ def spread(values: Floats, count: int, seed: int) -> list[int]:
     generator = np.random.default_rng(seed)
     free = np.argsort(-values, kind="stable")
     ranks = np.arange(len(values))
-    places: list[int] = []
-    for low, high in pairwise(
+    chosen: list[int] = []
+    for start, end in pairwise(
         np.exp(np.linspace(0, np.log(len(values) + 1), count + 1))
     ):
-        rank = int(np.exp(generator.uniform(np.log(low), np.log(high)))) - 1
+        rank = int(np.exp(generator.uniform(np.log(start), np.log(end)))) - 1
         # Stretches at the top have no post of their own.
         nearest = np.abs(ranks - rank).argmin()
-        places.append(int(free[nearest]))
+        chosen.append(int(free[nearest]))
         free, ranks = np.delete(free, nearest), np.delete(ranks, nearest)
-    return generator.permutation(places).tolist()
+    return generator.permutation(chosen).tolist()
 
 
 def own_sample(sheet: Path) -> SampledPosts:
@@ -108,7 +108,7 @@ class OwnRelevance:
         """
         population, mapped, values = estimates_of(results)
         ranks = population.ranks_of(
-            [name for name, label in labels.of.items() if label.said != SKIP]
+            [name for name, label in labels.of.items() if label.verdict != SKIP]
         )
         if len(ranks) < FEWEST:
             raise InputError(
@@ -119,18 +119,22 @@ class OwnRelevance:
         logits = logits_of(values[list(ranks.values())], mapped)
         # (labels, shifts, slopes) and (shifts, slopes) how well each map fits.
         totals = _SHIFTS + _SLOPES * logits[:, None, None]
-        fits = -np.logaddexp(0, np.where(truth[:, None, None], -totals, totals))
+        log_likelihoods = -np.logaddexp(
+            0, np.where(truth[:, None, None], -totals, totals)
+        )
         priors = (_SHIFTS / _SHIFT) ** 2 + (np.log(_SLOPES) / _SLOPE) ** 2
-        total = fits.sum(axis=0) - priors / 2
+        total = log_likelihoods.sum(axis=0) - priors / 2
         wrong = sum(
-            (others.flat[(total - fit).argmax()] >= 0) != relevant
-            for fit, others, relevant in zip(fits, totals, truth, strict=True)
+            (logits_by_map.flat[(total - fit).argmax()] >= 0) != relevant
+            for fit, logits_by_map, relevant in zip(
+                log_likelihoods, totals, truth, strict=True
+            )
         )
         row, column = np.unravel_index(total.argmax(), total.shape)
-        places = np.random.default_rng(0).choice(
+        drawn_cells = np.random.default_rng(0).choice(
             total.size, _DRAWS, p=special.softmax(total).ravel()
         )
-        own = LabelMap(
+        label_map = LabelMap(
             mapped,
             float(_SHIFTS[row, 0]),
             float(_SLOPES[column]),
@@ -138,18 +142,22 @@ class OwnRelevance:
             int(truth.sum()),
             int(wrong),
         )
-        drawn = _SHIFTS[places // len(_SLOPES), 0], _SLOPES[places % len(_SLOPES)]
-        return cls(own, values, drawn)
+        drawn = (
+            _SHIFTS[drawn_cells // len(_SLOPES), 0],
+            _SLOPES[drawn_cells % len(_SLOPES)],
+        )
+        return cls(label_map, values, drawn)
 
     def sentences(self) -> list[str]:
         """What the map is worth, and what cuts keep."""
-        own = self.map
-        relevance = own.relevance(self.values)
+        label_map = self.map
+        relevance = label_map.relevance(self.values)
         cuts = [cut for cut in _CUTS if (relevance >= cut).any()]
         nothing = ["At 0.5 nothing is kept."] * (0.5 not in cuts)
         return [
-            f"By {own.labels} labels, {own.relevant} of them relevant. Each label left out in turn, "
-            f"{own.labels - own.wrong} of {own.labels} were on the right side of .5.",
+            f"By {label_map.labels} labels, {label_map.relevant} of them relevant. "
+            f"Each label left out in turn, {label_map.labels - label_map.wrong} of "
+            f"{label_map.labels} were on the right side of .5.",
             *nothing,
             *(
                 f"At {cut:g}: {counted(int((relevance >= cut).sum()), 'post')}, about "
@@ -166,5 +174,5 @@ class OwnRelevance:
         different, counts = np.unique(logits.round(2), return_counts=True)
         shifts, slopes = (values[:, None] for values in self.drawn)
         numbers = 1 / (1 + np.exp(-(shifts + slopes * different))) @ counts
-        low, high = np.quantile(numbers, [0.05, 0.95])
-        return f"{self.map.relevance(self.values[posts]).sum():,.0f} ({low:,.0f} to {high:,.0f})"
+        lower, upper = np.quantile(numbers, [0.05, 0.95])
+        return f"{self.map.relevance(self.values[posts]).sum():,.0f} ({lower:,.0f} to {upper:,.0f})"

@@ -64,19 +64,19 @@ def write_packet(folder: Path, certificate: Path, checked: Checked) -> list[str]
     """
     if folder.exists():
         raise InputError(f"{folder}: exists already; expected the name of a new folder")
-    work, content = checked.work, checked.content
+    certification, content = checked.work, checked.content
     folder.mkdir(parents=True)
     for file in (
         certificate,
         certificate.with_suffix(".csv"),
         certificate.with_suffix(".html"),
-        work.path,
-        work.sampled.path,
+        certification.path,
+        certification.sampled.path,
     ):
         if file.exists():
             (folder / file.name).write_bytes(file.read_bytes())
     with atomic_write(folder / _SCORES) as stream:
-        stream.writelines(json_text(row) + "\n" for row in _scored(work))
+        stream.writelines(json_text(row) + "\n" for row in _scored(certification))
     with (
         sheets_of_certificate(certificate, content) as sheets,
         atomic_write(folder / _LABELS) as stream,
@@ -96,11 +96,11 @@ def write_packet(folder: Path, certificate: Path, checked: Checked) -> list[str]
         template.read_text("utf-8"), trim_blocks=True, keep_trailing_newline=True
     ).render(
         notes=[sentence_of(content, claim) for claim in content["claims"]],
-        plan=work.plan,
+        plan=certification.plan,
         certificate=content,
         paragraph=paragraph,
         references=references,
-        commands=f"{work.plan['command']}\n{content['command']}".split("\n"),
+        commands=f"{certification.plan['command']}\n{content['command']}".split("\n"),
         version=__version__,
     )
     with atomic_write(folder / "README.md") as stream:
@@ -140,23 +140,23 @@ def check_packet(folder: Path) -> dict[str, Any]:
     content = read_sealed(certificate, "certificate")
     plan_path = certificate.with_name(content["plan"]["file"])
     plan = read_sealed(plan_path, "plan")
-    work = Certification(plan, plan_path, Population(folder / _SCORES))
-    labels = labels_then([folder / _LABELS], work.sampled, content)
+    certification = Certification(plan, plan_path, Population(folder / _SCORES))
+    labels = labels_then([folder / _LABELS], certification.sampled, content)
     # A packet has neither the log of verdicts, nor names of annotators, other columns and counts.
     people = ("judged", "labels.annotators")
     ignoring = ("labels.changed", "remarks", "answers", "flow", *people)
-    claims = work.claims(labels)
-    if wrong := differences(content, work, labels, claims, ignoring=ignoring):
+    claims = certification.claims(labels)
+    if wrong := differences(content, certification, labels, claims, ignoring=ignoring):
         raise InputError(
             f"{certificate}: another certificate follows from plan, scores and labels: {wrong[0]}"
         )
-    list_and_page(certificate, content, work, claims)
+    list_and_page(certificate, content, certification, claims)
     return content
 
 
-def _scored(work: Certification) -> Iterator[dict[str, Any]]:
-    scores = work.population.scores.tolist()
-    units = work.texts.units(range(len(scores)))
+def _scored(certification: Certification) -> Iterator[dict[str, Any]]:
+    scores = certification.population.scores.tolist()
+    units = certification.texts.units(range(len(scores)))
     for unit, score in zip(units, scores, strict=True):
         article = {"article": unit.article} if unit.article else {}
         yield {**article, "post": unit.post, "score": score, "text": _hashed(unit.text)}

@@ -15,16 +15,16 @@ def found_against_read(log: LabelJournal) -> list[tuple[int, int]]:
     points = [(0, 0)]
     for post in log.posts():
         if any(label.post == post for label in log.by_annotator(post).values()):
-            read, relevant = points[-1]
-            points.append((read + 1, relevant + (log.verdict(post) == YES)))
+            n_read, relevant = points[-1]
+            points.append((n_read + 1, relevant + (log.verdict(post) == YES)))
     return points
 
 
 def pace_sentence(points: list[tuple[int, int]]) -> str:
     """The numbers at the end of `found_against_read` in words, and the pace."""
-    read, relevant = points[-1]
-    sentence = f"{counted(read, 'post')} read, {relevant:,} relevant."
-    if read > _LATEST:
+    n_read, relevant = points[-1]
+    sentence = f"{counted(n_read, 'post')} read, {relevant:,} relevant."
+    if n_read > _LATEST:
         latest = relevant - points[-1 - _LATEST][1]
         sentence += (
             f" Of the last {_LATEST}, {latest:,} {verb(latest, 'are')} relevant."

@@ -17,38 +17,38 @@ from siamese_news_desk.decide.stopping import Stopping
 from siamese_news_desk.labels.matching import Labels, changed_sentence
 
 
-def findings(work: Stopping, labels: Labels) -> dict[str, Any]:
+def findings(stopping: Stopping, labels: Labels) -> dict[str, Any]:
     """The findings of a goal of recall that is reached, as they are written.
 
     The verdicts are logged first, as before everything that labels show.
     """
-    work.log.look(labels)
+    stopping.log.look(labels)
     relevant = sum(label.relevant for label in labels.of.values())
-    copies = work.copies(labels)
-    exact = len(labels.of) + len(copies) == len(work.population)
+    copies = stopping.copies(labels)
+    exact = len(labels.of) + len(copies) == len(stopping.population)
     return {
         "format": "siamese_news recall 1",
         **made(),
-        "plan": {"file": work.path.name, "sha256": work.plan[SEAL]},
-        "settings": work.plan["settings"],
-        "population": work.plan["population"],
-        "model": work.plan["model"],
-        "criteria": work.plan["criteria"],
-        "confidence": float(work.confidence),
-        **other_plans(work),
+        "plan": {"file": stopping.path.name, "sha256": stopping.plan[SEAL]},
+        "settings": stopping.plan["settings"],
+        "population": stopping.plan["population"],
+        "model": stopping.plan["model"],
+        "criteria": stopping.plan["criteria"],
+        "confidence": float(stopping.confidence),
+        **other_plans(stopping),
         "judged": judged_by(labels),
         "exact": exact,
-        "recall_at_least": 1.0 if exact else float(work.recall),
+        "recall_at_least": 1.0 if exact else float(stopping.recall),
         "labels": {
             "used": len(labels.of),
             "relevant": relevant,
             "not_relevant": len(labels.of) - relevant,
             "skipped": sum(label.skipped for label in labels.of.values()),
-            "changed": work.log.changed,
+            "changed": stopping.log.changed,
         },
         "copies": {
             "posts": len(copies),
-            "relevant": work.population.names_at([r for r in copies if copies[r]]),
+            "relevant": stopping.population.names_at([r for r in copies if copies[r]]),
         },
     }
 

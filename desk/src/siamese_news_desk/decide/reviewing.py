@@ -73,9 +73,9 @@ def _of_these(
             f"{path}: is about {about}, and none of the {counted(len(posts), 'post')} of the "
             "results is among them; expected the certificate of these results"
         )
-    same = sum(math.isclose(*both, rel_tol=_SAME, abs_tol=_SAME) for both in shared)
+    equal = sum(math.isclose(*pair, rel_tol=_SAME, abs_tol=_SAME) for pair in shared)
     articles = read_columns(population.path)[1]
-    if not same and articles and not {post[0] for post in posts} & set(articles[1]):
+    if not equal and articles and not {post[0] for post in posts} & set(articles[1]):
         raise InputError(
             f"{path}: is about {about}, which have other articles and other scores than the "
             "results; expected the certificate of these results"
@@ -86,9 +86,9 @@ def _of_these(
             f"{missing:,} of the {counted(len(posts), 'post')} on this page {verb(missing, 'are')} "
             f"not among {about}, to which alone the certificate refers."
         )
-    if others := len(shared) - same:
+    if changed := len(shared) - equal:
         sentences.append(
-            f"{others:,} of the {counted(len(posts), 'post')} on this page {verb(others, 'have')} "
+            f"{changed:,} of the {counted(len(posts), 'post')} on this page {verb(changed, 'have')} "
             f"another score than in {population.path.name}; the certificate refers to the scores "
             "there."
         )

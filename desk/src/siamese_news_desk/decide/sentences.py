@@ -8,9 +8,9 @@ from siamese_news_desk.decide.plan.sampling_plan import SamplingPlan
 from siamese_news_desk.labels.matching import Labels
 
 
-def other_plans(work: SamplingPlan) -> dict[str, Any]:
+def other_plans(plan: SamplingPlan) -> dict[str, Any]:
     """What the findings of a plan have to say of other plans; see `ledger.Charge`."""
-    charged = work.charged
+    charged = plan.charged
     return {
         "earlier_plans": len(charged.earlier),
         "same_labels_plans": len(charged.same_labels),
@@ -66,7 +66,7 @@ def choice_sentence(content: Mapping[str, Any]) -> str:
         if content["unknown_plans"]
         else ""
     )
-    others = [
+    further = [
         f"{counted(number, 'plan')} {which}"
         for name, which in (
             ("other_criteria_plans", "over these posts with other criteria"),
@@ -74,10 +74,10 @@ def choice_sentence(content: Mapping[str, Any]) -> str:
         )
         if (number := content[name])
     ]
-    if not others:
+    if not further:
         return unknown
-    verb = "is" if others[0].startswith("1 ") else "are"
+    verb = "is" if further[0].startswith("1 ") else "are"
     return (
-        f" There {verb} also {' and '.join(others)}: the confidence holds for each plan alone, not "
+        f" There {verb} also {' and '.join(further)}: the confidence holds for each plan alone, not "
         f"for a choice among them.{unknown}"
     )

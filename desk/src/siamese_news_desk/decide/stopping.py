@@ -83,17 +83,17 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Find(Rule):
-    """From the top down until `wanted` relevant posts are found, among `size` posts."""
+    """From the top down until `count` relevant posts are found, among `size` posts."""
 
-    wanted: int
+    count: int
     size: int
 
     def _queue(self, by_rank: Known) -> Iterable[int]:
-        return range(0 if sum(by_rank.values()) >= self.wanted else self.size)
+        return range(0 if sum(by_rank.values()) >= self.count else self.size)
 
     @override
     def status(self, by_rank: Known) -> str:
-        return f"{sum(by_rank.values()):,} of {self.wanted:,} relevant posts found"
+        return f"{sum(by_rank.values()):,} of {self.count:,} relevant posts found"
 
 
 class RandomPositives(Rule):
@@ -115,14 +115,14 @@ class RandomPositives(Rule):
     def __init__(
         self, recall: float, error: float, positives: int, order: NDArray[np.int64]
     ) -> None:
-        place = binomial_place(recall, error, positives)
-        if place is None:
-            least = math.ceil(math.log(error) / math.log(recall))
+        position = binomial_place(recall, error, positives)
+        if position is None:
+            minimum = math.ceil(math.log(error) / math.log(recall))
             raise InputError(
                 f"{positives} random positives cannot show a recall of {recall:g} with confidence "
-                f"{1 - error:g}; expected at least --positives {least}"
+                f"{1 - error:g}; expected at least --positives {minimum}"
             )
-        self.place = place
+        self.position = position
         self._recall = recall
         self._error = error
         self._positives = positives
@@ -138,8 +138,8 @@ class RandomPositives(Rule):
         if depth is None:
             hits = sum(map(by_rank.__getitem__, self._drawn(by_rank)))
             return f"random posts: {hits} of {self._positives} relevant ones found"
-        left = sum(rank not in by_rank for rank in range(depth + 1))
-        return f"recall {self._recall:g}: down to post {depth + 1:,}, {left:,} to label"
+        n_unlabeled = sum(rank not in by_rank for rank in range(depth + 1))
+        return f"recall {self._recall:g}: down to post {depth + 1:,}, {n_unlabeled:,} to label"
 
     @override
     def most_relevant(self, by_rank: Known) -> int | None:
@@ -160,7 +160,7 @@ class RandomPositives(Rule):
         drawn = self._drawn(by_rank)
         hits = [rank for rank in drawn if by_rank[rank]][: self._positives]
         if len(hits) == self._positives:
-            return sorted(hits)[self.place - 1]
+            return sorted(hits)[self.position - 1]
         # With fewer relevant posts in the whole pool, everything has been labeled.
         return len(self._order) - 1 if len(drawn) == len(self._order) else None
 
@@ -209,8 +209,10 @@ class LearnThenRandom(Rule):
         self._queue(by_rank)
         if self._sample is None:
             return f"down the learned order: {sum(self.requested.values()):,} relevant"
-        _, rest, drawn, hits = self._sample
-        return f"random posts of the other {rest:,}: {hits} of {drawn:,} relevant"
+        _, n_unlabeled, drawn, hits = self._sample
+        return (
+            f"random posts of the other {n_unlabeled:,}: {hits} of {drawn:,} relevant"
+        )
 
     @override
     def most_relevant(self, by_rank: Known) -> int | None:
@@ -219,9 +221,9 @@ class LearnThenRandom(Rule):
             return sum(self.requested.values())
         if self._sample is None or not self._sample[2]:
             return None
-        top, rest, drawn, hits = self._sample
-        prior = _prior(top, rest, self._recall)
-        return top + most_relevant(hits, drawn, rest, *prior, self._round_error)
+        top, n_unlabeled, drawn, hits = self._sample
+        prior = _prior(top, n_unlabeled, self._recall)
+        return top + most_relevant(hits, drawn, n_unlabeled, *prior, self._round_error)
 
     def _queue(self, by_rank: Known) -> Sequence[int] | NDArray[np.int64]:
         """Take the labels in the order of the requests, up to the first gap; returns the rest."""
@@ -242,30 +244,33 @@ class LearnThenRandom(Rule):
         """Yield the posts to label next; the label of the first one is sent back."""
         size = len(self._order)
         for number in count():
-            last: list[int] = []
+            recent_labels: list[int] = []
             while len(self.requested) < size:
                 window = max(_WINDOW, sum(self.requested.values()) // _SHARE)
-                if len(last) >= window and np.mean(last[-window:]) <= _FEW:
+                if (
+                    len(recent_labels) >= window
+                    and np.mean(recent_labels[-window:]) <= _FEW
+                ):
                     break
                 ranks = self._learner(self.requested).tolist()
                 batch = max(_BATCH, len(self.requested) // 10)
                 queue = [rank for rank in ranks if rank not in self.requested][:batch]
-                for place in range(len(queue)):
-                    last.append((yield queue[place:]))
+                for position in range(len(queue)):
+                    recent_labels.append((yield queue[position:]))
             top = sum(self.requested.values())
             hits = 0
-            rest = self._order[~np.isin(self._order, list(self.requested))]
+            unlabeled = self._order[~np.isin(self._order, list(self.requested))]
             error = self._round_error = self._error * _FIRST * (1 - _FIRST) ** number
             breaks = top * (1 - self._recall) / self._recall
-            shown = FewMissing(top, len(rest), self._recall, error).shown
-            for drawn in range(len(rest) + 1):
-                self._sample = top, len(rest), drawn, hits
-                if drawn == len(rest) or shown(hits, drawn):
+            is_shown = FewMissing(top, len(unlabeled), self._recall, error).shown
+            for drawn in range(len(unlabeled) + 1):
+                self._sample = top, len(unlabeled), drawn, hits
+                if drawn == len(unlabeled) or is_shown(hits, drawn):
                     while True:
                         yield []
-                if hits >= _HITS and hits / drawn * len(rest) > breaks:
+                if hits >= _HITS and hits / drawn * len(unlabeled) > breaks:
                     break
-                hits += yield rest[drawn:]
+                hits += yield unlabeled[drawn:]
             self._sample = None
 
 
@@ -306,7 +311,7 @@ def learned_order(
         feedback = learn(
             words,
             scores,
-            {place: bool(label) for place, label in by_rank.items()},
+            {rank: bool(label) for rank, label in by_rank.items()},
             groups,
         )
     except TooFewLabels:
@@ -314,9 +319,9 @@ def learned_order(
     return np.argsort(-(feedback.scores if feedback.helps else scores), kind="stable")
 
 
-def _prior(top: int, rest: int, recall: float) -> tuple[float, float]:
+def _prior(top: int, n_below: int, recall: float) -> tuple[float, float]:
     """The parameters of a beta-binomial prior with a mean near half of what breaks the recall."""
-    return 1.0, 2 * rest / max(top * (1 - recall) / recall, 1e-9)
+    return 1.0, 2 * n_below / max(top * (1 - recall) / recall, 1e-9)
 
 
 def binomial_place(recall: float, error: float, positives: int) -> int | None:
@@ -326,9 +331,9 @@ def binomial_place(recall: float, error: float, positives: int) -> int | None:
     """
     from scipy.stats import binom
 
-    places = np.arange(1, positives + 1)
-    good = np.flatnonzero(binom.sf(places - 1, positives, recall) <= error)
-    return int(places[good[0]]) if len(good) else None
+    positions = np.arange(1, positives + 1)
+    good = np.flatnonzero(binom.sf(positions - 1, positives, recall) <= error)
+    return int(positions[good[0]]) if len(good) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,7 +486,7 @@ class Stopping(SamplingPlan):
     def status(self, labels: Labels) -> str:
         """The progress and what it shows in words."""
         parts = [self.progress(labels), self.shown(labels)]
-        return "; ".join(part for part in parts if part)
+        return "; ".join(sentence for sentence in parts if sentence)
 
     def progress(self, labels: Labels) -> str:
         """The labels given, and those that the rules still need."""
@@ -509,20 +514,20 @@ class Stopping(SamplingPlan):
         by_rank = self._known(labels)
         hits = sum(by_rank.values())
         bounds = [
-            most
+            upper_bound
             for rule in self.rules
-            if (most := rule.most_relevant(by_rank)) is not None
+            if (upper_bound := rule.most_relevant(by_rank)) is not None
         ]
         if not bounds or not hits:
             return ""
-        most = max(min(bounds), hits)
-        if hits < _TELLING * most:
+        upper_bound = max(min(bounds), hits)
+        if hits < _TELLING * upper_bound:
             return ""
-        share = math.floor(100 * hits / most)
+        share = math.floor(100 * hits / upper_bound)
         copies = " or have the text of a labeled one" * bool(self.copies(labels))
         return (
-            f"with confidence {float(self.confidence):g}, there {verb(most, 'are')} at most "
-            f"{counted(most, 'relevant post')}; at least {share}% of them ({hits:,}) are "
+            f"with confidence {float(self.confidence):g}, there {verb(upper_bound, 'are')} at most "
+            f"{counted(upper_bound, 'relevant post')}; at least {share}% of them ({hits:,}) are "
             f"labeled{copies}"
         )
 
@@ -537,7 +542,7 @@ class Stopping(SamplingPlan):
 
     def _known(self, labels: Labels) -> dict[int, int]:
         """The verdicts by rank: labels, and those that a rule would ask for a second time."""
-        label_of = {name: label.said for name, label in labels.of.items()}
+        label_of = {name: label.verdict for name, label in labels.of.items()}
         if self._latest is not None and self._latest[0] == label_of:
             return dict(self._latest[1])
         rank_of = self.population.ranks_of(list(labels.of))

@@ -89,13 +89,13 @@ class Journal:
         expect_regular(self.path, "a file of labels")
         content = self.path.read_bytes()[self._size :] if self.path.exists() else b""
         size = content.rfind(b"\n") + 1
-        rest = content[size:].strip(b"\0")
-        if not b'{"'.startswith(rest[:2]):  # not a line that we began to write
+        incomplete = content[size:].strip(b"\0")
+        if not b'{"'.startswith(incomplete[:2]):  # not a line that we began to write
             raise InputError(
                 f"{self.path}: is not a file of labels or plans, because it ends with "
-                f"{rest[-30:]!r}; {self._remedy or 'use another name'}"
+                f"{incomplete[-30:]!r}; {self._remedy or 'use another name'}"
             )
-        before = len(self.rows)
+        n_rows = len(self.rows)
         for line in content[:size].split(b"\n")[:-1]:
             self._lines += 1
             text = line.strip(b"\0")
@@ -109,7 +109,7 @@ class Journal:
                 raise self._damaged(self._lines, error) from error
             self.rows.append((self._lines, row))
         self._size += size
-        return self.rows[before:]
+        return self.rows[n_rows:]
 
     def replay(
         self, take: Callable[[dict[str, Any]], None], *, added: bool = False
@@ -223,9 +223,9 @@ class _State:
     """The labels after all lines so far."""
 
     lines: int = 0
-    given: dict[int, Judgment] = field(default_factory=dict)  # by number
+    by_number: dict[int, Judgment] = field(default_factory=dict)
     # Post -> annotator -> the valid labels, in the order in which they came.
-    said: dict[str, dict[str, list[Judgment]]] = field(default_factory=dict)
+    by_post: dict[str, dict[str, list[Judgment]]] = field(default_factory=dict)
 
     def take(self, row: Mapping[str, Any]) -> None:
         """Add a line."""
@@ -238,22 +238,22 @@ class _State:
         if "plan" in row:
             return
         if "undo" in row:
-            gone = self.given.pop(row["undo"], None)
+            gone = self.by_number.pop(row["undo"], None)
             if gone is not None:
                 for post in (gone.post, *gone.copies):
-                    self.said[post][gone.annotator].remove(gone)
+                    self.by_post[post][gone.annotator].remove(gone)
             return
         fields_of_label = row["n"], row["post"], row["label"], row["annotator"]
         copies = tuple(row.get("copies", ()))
         new = Judgment(*fields_of_label, row.get("note", ""), row.get("at", ""), copies)
-        self.given[new.number] = new
+        self.by_number[new.number] = new
         for post in (new.post, *new.copies):
-            self.said.setdefault(post, {}).setdefault(new.annotator, []).append(new)
+            self.by_post.setdefault(post, {}).setdefault(new.annotator, []).append(new)
 
     def of(self, post: str, annotator: str) -> Judgment | None:
         """See `LabelJournal.of`."""
         # Another thread may add one.
-        judgments = list(self.said.get(post, {}).get(annotator, []))
+        judgments = list(self.by_post.get(post, {}).get(annotator, []))
         return max(
             judgments,
             key=lambda judgment: (judgment.post == post, judgment.number),
@@ -339,17 +339,17 @@ class LabelJournal:
         with self._guard:
             mine = (
                 judgment
-                for judgment in self._state.given.values()
+                for judgment in self._state.by_number.values()
                 if judgment.annotator == name
             )
-            last = max(mine, key=lambda judgment: judgment.number, default=None)
-            if last is None:
+            newest = max(mine, key=lambda judgment: judgment.number, default=None)
+            if newest is None:
                 return None
             number = self._state.lines + 1
             self._write(
-                {"n": number, "at": now(), "annotator": name, "undo": last.number}
+                {"n": number, "at": now(), "annotator": name, "undo": newest.number}
             )
-        return last
+        return newest
 
     def of(self, post: str, annotator: str) -> Judgment | None:
         """An annotator's label of a post; one given to it directly precedes one of a copy."""
@@ -363,7 +363,7 @@ class LabelJournal:
 
     def by_annotator(self, post: str) -> dict[str, Judgment]:
         """The labels of a post by the annotators' names."""
-        names = list(self._state.said.get(post, {}))
+        names = list(self._state.by_post.get(post, {}))
         return {
             name: judgment
             for name in names
@@ -374,14 +374,14 @@ class LabelJournal:
         """The posts with labels."""
         return [
             post
-            for post, names in list(self._state.said.items())
+            for post, names in list(self._state.by_post.items())
             if any(names.values())
         ]
 
     def annotators(self) -> list[str]:
         """The names of the annotators, sorted."""
         return sorted(
-            {judgment.annotator for judgment in list(self._state.given.values())}
+            {judgment.annotator for judgment in list(self._state.by_number.values())}
         )
 
     def changes(self) -> list[dict[str, str]]:
@@ -391,24 +391,32 @@ class LabelJournal:
         the time (``at``).
         """
         rows_by_number: dict[int, Mapping[str, Any]] = {}
-        last: dict[tuple[str, str], str] = {}
+        label_of: dict[tuple[str, str], str] = {}
         changes = []
         for _, row in list(self._journal.rows):
             if (old := rows_by_number.get(row.get("undo", 0))) is not None:
                 key = (old["post"], old["annotator"])
-                before = old["label"]
-                after = ""
-                last.pop(key, None)
+                old_label = old["label"]
+                new_label = ""
+                label_of.pop(key, None)
             elif "label" in row:
                 key = (row["post"], row["annotator"])
-                after = row["label"]
-                before = last.get(key, after)
-                rows_by_number[row["n"]], last[key] = row, after
+                new_label = row["label"]
+                old_label = label_of.get(key, new_label)
+                rows_by_number[row["n"]], label_of[key] = row, new_label
             else:
                 continue
-            if before != after:
-                who = {"post": key[0], "annotator": key[1], "at": row.get("at", "")}
-                changes.append(who | {"before": before, "after": after})
+            if old_label != new_label:
+                post, annotator = key
+                changes.append(
+                    {
+                        "post": post,
+                        "annotator": annotator,
+                        "at": row.get("at", ""),
+                        "before": old_label,
+                        "after": new_label,
+                    }
+                )
         return changes[::-1]
 
     def _write(self, row: dict[str, Any]) -> None:
@@ -420,10 +428,10 @@ def read_judgments(path: Path) -> list[Judgment]:
     """The valid labels of a journal, one for each post and annotator."""
     state = _State.read(Journal(path))
     return [
-        replace(last, post=post, copies=())
-        for post, names in state.said.items()
+        replace(judgment, post=post, copies=())
+        for post, names in state.by_post.items()
         for name in names
-        if (last := state.of(post, name)) is not None
+        if (judgment := state.of(post, name)) is not None
     ]
 
 

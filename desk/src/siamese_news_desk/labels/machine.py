@@ -64,9 +64,9 @@ def read_machine(path: Path, name: str, posts: Sequence[str]) -> MachineVerdicts
             two different ones of a post; for a file without a verdict on these posts, and one with
             the same verdict on all of them.
     """
-    places = {post: place for place, post in enumerate(posts)}
+    row_of = {post: row_number for row_number, post in enumerate(posts)}
     values = np.full(len(posts), np.nan)
-    first: dict[str, tuple[float, str]] = {}
+    verdict_of: dict[str, tuple[float, str]] = {}
     unknown = repeated = 0
     for row in read_rows(path, COLUMNS):
         value = _value(row)
@@ -76,24 +76,24 @@ def read_machine(path: Path, name: str, posts: Sequence[str]) -> MachineVerdicts
             raise InputError(
                 f"{row.where}: has no post; expected its id in the column post"
             )
-        if row.post in first:
-            before, where = first[row.post]
-            if before != value:
+        if row.post in verdict_of:
+            earlier, where = verdict_of[row.post]
+            if earlier != value:
                 raise InputError(
                     f"{row.where}: post '{row.post}' has the verdict {row.label!r} here and "
                     f"another one at {where}; keep one of them"
                 )
             repeated += 1
             continue
-        first[row.post] = value, row.where
-        if row.post in places:
-            values[places[row.post]] = value
+        verdict_of[row.post] = value, row.where
+        if row.post in row_of:
+            values[row_of[row.post]] = value
         else:
             unknown += 1
     there = values[~np.isnan(values)]
     if not len(there):
         raise InputError(
-            f"{path}: none of its {len(first):,} verdicts is of a post of the results; expected "
+            f"{path}: none of its {len(verdict_of):,} verdicts is of a post of the results; expected "
             "ids as in their column post"
         )
     if len(np.unique(there)) == 1:

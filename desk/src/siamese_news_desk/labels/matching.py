@@ -9,6 +9,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -38,11 +39,11 @@ _ROUNDED = 15  # digits of a number that a spreadsheet keeps
 
 @dataclass(frozen=True, slots=True)
 class SampledPost:
-    """A drawn unit: its key in sheets, its name in the population, and its part of the sample."""
+    """A drawn unit: its key in sheets, its name in the population, and its stratum of the sample."""
 
     key: str
     name: str
-    part: str = ""
+    stratum: str = ""
 
     @property
     def post(self) -> str:
@@ -105,30 +106,30 @@ class SampledPosts:
         return then
 
     def draw(
-        self, units: Sequence[Unit], parts: Sequence[str] = ()
+        self, units: Sequence[Unit], strata: Sequence[str] = ()
     ) -> list[SampledPost]:
-        """Record units, of these parts, that are not yet recorded; returns all of them."""
+        """Record units, of these strata, that are not yet recorded; returns all of them."""
         with locked(self.path):
             # By another annotator of the same plan.
             self._journal.replay(self._read, added=True)
             new = []
-            for unit, part in zip(units, parts or [""] * len(units), strict=True):
+            for unit, stratum in zip(units, strata or [""] * len(units), strict=True):
                 if unit.name not in self.by_name:
-                    drawn = SampledPost(self._key(unit.name), unit.name, part)
+                    drawn = SampledPost(self._key(unit.name), unit.name, stratum)
                     self._take(drawn)
                     row = {"key": drawn.key, "name": drawn.name}
-                    new.append(row | {"part": part} if part else row)
+                    new.append(row | {"part": stratum} if stratum else row)
             if new:
                 self._journal.append(new)
         return [self.by_name[unit.name] for unit in units]
 
     def keyed(
-        self, units: Sequence[Unit], parts: Sequence[str] = ()
+        self, units: Sequence[Unit], strata: Sequence[str] = ()
     ) -> list[tuple[str, Unit]]:
         """Record units and return them with their keys, as `write_sheet` takes them."""
         return [
             (sampled.key, unit)
-            for sampled, unit in zip(self.draw(units, parts), units, strict=True)
+            for sampled, unit in zip(self.draw(units, strata), units, strict=True)
         ]
 
     def refuse_teachers(self, rows: Sequence[RawLabel], path: Path) -> None:
@@ -180,17 +181,17 @@ class Label:
     """The label of a drawn post: ``yes``, ``no`` or ``skip``."""
 
     sampled: SampledPost
-    said: str
+    verdict: str
 
     @property
     def relevant(self) -> bool:
         """Whether it counts as relevant."""
-        return self.said == YES
+        return self.verdict == YES
 
     @property
     def skipped(self) -> bool:
         """Whether the post was skipped; it then counts as not relevant."""
-        return self.said == SKIP
+        return self.verdict == SKIP
 
 
 _REMARKS = {
@@ -270,18 +271,19 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
                 continue
             _check_row(raw, sampled_post, labels)
             sheet.append((sampled_post, verdict))
-            before = labels_of.setdefault(sampled_post.name, set())
-            who = annotator_name(raw.annotator)
+            earlier = labels_of.setdefault(sampled_post.name, set())
+            person = annotator_name(raw.annotator)
             # Two annotators who agree repeat nothing.
-            labels.repeated += (verdict, who) in before
-            before.add((verdict, who))
+            labels.repeated += (verdict, person) in earlier
+            earlier.add((verdict, person))
         if path.suffix.lower() not in (".json", ".jsonl"):
             _refuse_sorted(path, sheet, drawn)
     for name, several in labels_of.items():
-        people = sorted({who for _, who in several})
+        verdicts_of: dict[str, list[str]] = {}
+        for verdict, person in sorted(several, key=itemgetter(1)):
+            verdicts_of.setdefault(person, []).append(verdict)
         labels.by[name] = {
-            person: common_label(verdict for verdict, who in several if who == person)
-            for person in people
+            person: common_label(verdicts) for person, verdicts in verdicts_of.items()
         }
         labels.add(drawn.by_name[name], common_label(verdict for verdict, _ in several))
     if rows and not labels.of and labels.not_drawn:
@@ -342,30 +344,34 @@ class VerdictLog:
     def covers(self, labels: Labels) -> bool:
         """Whether all these verdicts were recorded, so that `changed` counts their changes."""
         return all(
-            self._last.get(label.sampled.key) == label.said
+            self._last.get(label.sampled.key) == label.verdict
             for label in labels.of.values()
         )
 
     def changed_at(self, labels: Labels) -> int:
         """The same when these were the verdicts; now, if they never were all of them."""
-        wanted = {label.sampled.key: label.said for label in labels.of.values()}
-        last: dict[str, str] = {}
+        label_by_key = {
+            label.sampled.key: label.verdict for label in labels.of.values()
+        }
+        current: dict[str, str] = {}
         changed: set[str] = set()
         at_that_time = self.changed
         for row in sorted(self._rows, key=lambda row: row.get("at", "")):
             key, label = row["key"], row["label"]
-            if last.get(key, label) != label:
+            if current.get(key, label) != label:
                 changed.add(key)
-            last[key] = label
+            current[key] = label
             if not label:
-                del last[key]
-            if len(last) == len(wanted) and last == wanted:
+                del current[key]
+            if len(current) == len(label_by_key) and current == label_by_key:
                 at_that_time = len(changed)
         return at_that_time
 
     def look(self, labels: Labels) -> None:
         """Record new verdicts; they are on the disk when this returns."""
-        new_verdicts = {label.sampled.key: label.said for label in labels.of.values()}
+        new_verdicts = {
+            label.sampled.key: label.verdict for label in labels.of.values()
+        }
         keys_seen = self._last.keys() & self._sampled.by_key.keys()
         new = {
             key: new_verdicts.get(key, "")
@@ -437,10 +443,10 @@ def _refuse_sorted(
     nothing, because a sheet goes down the ranking. The error is raised if fewer than one in a
     thousand sheets would look sorted by chance.
     """
-    places = {key: place for place, key in enumerate(drawn.by_key)}
-    rows = [places[sampled.key] for sampled, _ in sheet]
+    position_of = {key: position for position, key in enumerate(drawn.by_key)}
+    rows = [position_of[sampled.key] for sampled, _ in sheet]
     counts = Counter(verdict for _, verdict in sheet)
-    runs = sum(first[1] != second[1] for first, second in pairwise(sheet)) + 1
+    runs = sum(previous[1] != second[1] for previous, second in pairwise(sheet)) + 1
     if next(iter(counts), YES) == YES or runs > len(counts) or rows != sorted(rows):
         return
     if math.factorial(len(sheet)) > 1000 * math.prod(
@@ -489,25 +495,24 @@ def _find(raw: RawLabel, drawn: SampledPosts, labels: Labels) -> SampledPost | N
     return None
 
 
-def _mangled(shown: str, real: str) -> bool:
+def _mangled(cell: str, real: str) -> bool:
     """Whether a spreadsheet may have turned the real id into the shown one."""
-    shown = shown.strip()
+    cell = cell.strip()
     if not real.isdigit():
         return False
-    if whole_number(shown) == real:  # 17.0
+    if whole_number(cell) == real:  # 17.0
         return True
-    if shown.isdigit():
-        if shown.lstrip("0") == real.lstrip("0"):
+    if cell.isdigit():
+        if cell.lstrip("0") == real.lstrip("0"):
             return True
         # A number keeps 15 digits; the others become zeros.
         without_zeros = real.lstrip("0")
-        return len(without_zeros) > _ROUNDED and shown == without_zeros[
-            :_ROUNDED
-        ].ljust(len(without_zeros), "0")
-    if _SCIENTIFIC.fullmatch(shown):
-        digits = len(re.split("[eE]", shown)[0].replace(",", ".").partition(".")[2])
+        return len(without_zeros) > _ROUNDED and cell == without_zeros[:_ROUNDED].ljust(
+            len(without_zeros), "0"
+        )
+    if _SCIENTIFIC.fullmatch(cell):
+        digits = len(re.split("[eE]", cell)[0].replace(",", ".").partition(".")[2])
         return (
-            f"{float(shown.replace(',', '.')):.{digits}e}"
-            == f"{float(real):.{digits}e}"
+            f"{float(cell.replace(',', '.')):.{digits}e}" == f"{float(real):.{digits}e}"
         )
     return False

@@ -62,7 +62,7 @@ def by_value(settings: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(typed, Mapping):
             return by_value(typed)
         if isinstance(typed, list | tuple):
-            return [value_of(name, each) for each in typed]
+            return [value_of(name, element) for element in typed]
         try:
             return str(exact(typed)) if name in _TYPED else typed
         except (TypeError, ValueError, ZeroDivisionError):

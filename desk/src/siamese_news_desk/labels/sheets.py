@@ -32,7 +32,9 @@ _WORDS = {
     "non_pertinent falso nao nie nee nej 0,0",
     SKIP: "skip skipped ? unsure ignore unklar unsicher",
 }
-_VERDICTS = {word: said for said, words in _WORDS.items() for word in words.split()}
+_VERDICTS = {
+    word: verdict for verdict, words in _WORDS.items() for word in words.split()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +213,13 @@ def _is_choice(cell: str) -> bool:
 
 
 def _column(
-    where: str, what: str, names: Collection[str], columns: Sequence[str]
+    where: str, noun: str, names: Collection[str], columns: Sequence[str]
 ) -> str:
     """The column of the labels, in a table that also identifies the posts."""
     column = next((name for name in columns if name in names), None)
     if column is None or not {"key", "post"} & set(names):
         raise InputError(
-            f"{where}: the {what} are {', '.join(names) or 'none'}; expected "
+            f"{where}: the {noun} are {', '.join(names) or 'none'}; expected "
             f"{' or '.join(columns)}, and key or post, as in the sheet that sample wrote"
         )
     return column
@@ -230,21 +232,23 @@ def _refuse_wrong_column(
     position = names.index(column)
     if any(len(cells) > position and cells[position].strip() for _, cells in rows):
         return
-    for place, cells in enumerate(
+    for column_index, cells in enumerate(
         zip_longest(*(cells for _, cells in rows), fillvalue="")
     ):
-        name = names[place] if place < len(names) else ""
+        name = names[column_index] if column_index < len(names) else ""
         filled = [
             (row[0], cell)
             for row, cell in zip(rows, cells, strict=True)
             if cell.strip()
         ]
         if name not in _KNOWN and filled and all(_verdict(cell) for _, cell in filled):
-            shown = (
-                f"column '{name}'" if name else f"column {place + 1}, which has no name"
+            description = (
+                f"column '{name}'"
+                if name
+                else f"column {column_index + 1}, which has no name"
             )
             raise InputError(
-                f"{path}:{filled[0][0]}: the labels seem to be in {shown}, and the column "
+                f"{path}:{filled[0][0]}: the labels seem to be in {description}, and the column "
                 f"'{column}' is empty; move the labels there"
             )
 
@@ -308,10 +312,10 @@ def _answered(question: Any, answer: str) -> str:
     """The label that an answer of Prodigy gives: whether the label that it asked about is right."""
     if answer == "ignore":
         return SKIP
-    asked = (
+    about_irrelevance = (
         _verdict(str(question)) == NO and str(question).strip().lower() not in _ANSWERS
     )
-    return NO if asked == (answer == "accept") else YES
+    return NO if about_irrelevance == (answer == "accept") else YES
 
 
 def _json_lines(path: Path, text: str, columns: Sequence[str]) -> Iterator[RawLabel]:
@@ -410,13 +414,13 @@ _ENDINGS = {
 COLUMNS = ("key", "label", "text", "link", "article", "post", "note", "check")
 
 
-def format_of(path: Path, asked: str | None) -> str:
+def format_of(path: Path, format: str | None) -> str:
     """The format of a sheet: the given one, else that of the ending of its name."""
-    if asked is not None:
-        return asked
-    for ending, format in _ENDINGS.items():
+    if format is not None:
+        return format
+    for ending, format_of_ending in _ENDINGS.items():
         if path.name.lower().endswith(ending):
-            return format
+            return format_of_ending
     raise InputError(
         f"{path}: the format of the sheet is unknown; expected a name that ends with .csv, .jsonl, "
         ".json (Label Studio) or .prodigy.jsonl, or --format"

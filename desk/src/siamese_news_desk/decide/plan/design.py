@@ -40,36 +40,38 @@ RATIO = Fraction(102, 100)
 Keys = Callable[[int, int], NDArray[np.uint64]]
 
 
-def share_of(value: str, what: str) -> Fraction:
+def share_of(value: str, quantity: str) -> Fraction:
     """A share strictly between 0 and 1, such as ``.9`` or ``9/10``, read exactly.
 
     Raises:
-        InputError: for anything else; it calls the value by the name `what`.
+        InputError: for anything else; it calls the value by the name `quantity`.
     """
     try:
         share = exact(value)
     except (ValueError, ZeroDivisionError):
         raise InputError(
-            f"{what} is {value!r}; expected a share such as .9 or 90%"
+            f"{quantity} is {value!r}; expected a share such as .9 or 90%"
         ) from None
     if not 0 < share < 1:
         raise InputError(
-            f"{what} is {value}; expected a share between 0 and 1, such as .9"
+            f"{quantity} is {value}; expected a share between 0 and 1, such as .9"
         )
     return share
 
 
-def distinct_shares(values: Sequence[str], what: str) -> list[Fraction]:
+def distinct_shares(values: Sequence[str], quantity: str) -> list[Fraction]:
     """The shares of several targets, each once.
 
     Raises:
         InputError: there is no target, a target is not a share, or two have the same value.
     """
-    shares = [share_of(value, what) for value in values]
+    shares = [share_of(value, quantity) for value in values]
     if not shares:
-        raise InputError(f"expected one or several precisions for {what}, such as .9")
+        raise InputError(
+            f"expected one or several precisions for {quantity}, such as .9"
+        )
     if len(set(shares)) < len(shares):
-        raise InputError(f"{what} has the same target twice; expected each once")
+        raise InputError(f"{quantity} has the same target twice; expected each once")
     return shares
 
 
@@ -95,14 +97,14 @@ def first_set(
     The estimate chooses where the tests begin and enters none of them: any first set is valid that
     is fixed before the first label.
     """
-    least = max(FIRST, math.isqrt(75 * budget))
+    minimum = max(FIRST, math.isqrt(75 * budget))
     if target is None or relevance is None or budget * (1 - target) < _TELLING:
-        return least
+        return minimum
     posts = np.arange(1, len(relevance) + 1)
-    wanted = float(1 - _MARGIN * (1 - target))
-    good = np.flatnonzero(np.cumsum(relevance) >= wanted * posts)
+    precision = float(1 - _MARGIN * (1 - target))
+    good = np.flatnonzero(np.cumsum(relevance) >= precision * posts)
     likely = int(good[-1]) + 1 if len(good) else 0
-    return max(least, min(likely // _PART, _POSTS_A_LABEL * budget))
+    return max(minimum, min(likely // _PART, _POSTS_A_LABEL * budget))
 
 
 def planned_nulls(
@@ -140,23 +142,23 @@ def errors_due(
     """
     pairs = zip(sizes.tolist(), nulls.tolist(), strict=True)
     ratio = target.denominator, target.numerator
-    due = [size - (size + 1 - null) * ratio[0] // ratio[1] for size, null in pairs]
-    return np.maximum(np.array(due, np.int64), 0)
+    required = [size - (size + 1 - null) * ratio[0] // ratio[1] for size, null in pairs]
+    return np.maximum(np.array(required, np.int64), 0)
 
 
 def nested_sets(
-    scores: NDArray[np.float64], *, first: int = FIRST, ratio: Fraction = RATIO
+    scores: NDArray[np.float64], *, first_size: int = FIRST, ratio: Fraction = RATIO
 ) -> NDArray[np.int64]:
     """The sizes (K,) of the nested sets from the top of a ranking, strictly increasing up to N.
 
     `scores` (N,) are descending. A set never splits equal scores, so it may be larger than asked; a
-    pool with fewer posts than the `first` set is one set. If equal scores make the first set more
+    pool with fewer posts than the `first_size` set is one set. If equal scores make the first set more
     than twice as large as asked, as those of a classifier do, a smaller one ends before them.
     """
     total = len(scores)
     rising = scores[::-1]
     sizes: list[int] = []
-    nominal = first
+    nominal = first_size
     while not sizes or sizes[-1] < total:
         if nominal >= total:
             sizes.append(total)
@@ -164,7 +166,7 @@ def nested_sets(
         # All posts with the score of the last one belong to the set.
         begin = total - int(np.searchsorted(rising, scores[nominal - 1], side="right"))
         end = total - int(np.searchsorted(rising, scores[nominal - 1], side="left"))
-        if not sizes and end > 2 * first and begin >= _SMALLEST:
+        if not sizes and end > 2 * first_size and begin >= _SMALLEST:
             sizes.append(begin)
         if not sizes or end > sizes[-1]:
             sizes.append(end)
@@ -234,6 +236,6 @@ class Order:
             chosen = np.argpartition(keys, self._hold)[: self._hold]
             ranks = ranks[chosen]
             keys = keys[chosen]
-        places = np.argsort(keys, kind="stable")
-        self._found.append(ranks[places])
-        self._found_keys.append(keys[places])
+        by_key = np.argsort(keys, kind="stable")
+        self._found.append(ranks[by_key])
+        self._found_keys.append(keys[by_key])

@@ -40,48 +40,52 @@ def made() -> dict[str, Any]:
     return {"created": now, "command": command(), "provenance": provenance()}
 
 
-def read_sealed(path: Path, what: Literal["plan", "certificate"]) -> dict[str, Any]:
+def read_sealed(
+    path: Path, record_kind: Literal["plan", "certificate"]
+) -> dict[str, Any]:
     """Read an object that `write_sealed` wrote, with the fields of its kind (`records`).
 
     Raises:
         InputError: the file is missing, not a regular file, not JSON, was changed, or lacks a
             field.
     """
-    expect_regular(path, f"a {what} that this program wrote")
+    expect_regular(path, f"a {record_kind} that this program wrote")
     try:
         content = json.loads(_text(path))
         seal = seal_of(content) if isinstance(content, dict) else ""
     except OSError as error:
         where = (
             "; it is next to the first sheet: check the names of both"
-            if what == "plan"
+            if record_kind == "plan"
             else ""
         )
         raise InputError(
-            f"{path}: cannot be read ({error.strerror}); expected a {what} that this program "
+            f"{path}: cannot be read ({error.strerror}); expected a {record_kind} that this program "
             f"wrote{where}"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({error}); expected the {what}") from error
+        raise InputError(
+            f"{path}: not JSON ({error}); expected the {record_kind}"
+        ) from error
     if not isinstance(content, dict) or SEAL not in content:
         raise InputError(
-            f"{path}: not a {what}; expected a file that this program wrote"
+            f"{path}: not a {record_kind}; expected a file that this program wrote"
         )
     if content[SEAL] != seal:
         raise InputError(
-            f"{path}: the {what} was changed after it was written (its hash does not match); "
+            f"{path}: the {record_kind} was changed after it was written (its hash does not match); "
             "restore it: what is fixed before the first label cannot be changed afterwards"
         )
     try:
         kind = (
             Certificate
-            if what == "certificate"
+            if record_kind == "certificate"
             else PLANS.get(str(content.get("kind")), Plan)
         )
         fitting(content, kind)
     except ValueError as error:
         raise InputError(
-            f"{path}: not a {what} as this program writes it ({error}); restore the file"
+            f"{path}: not a {record_kind} as this program writes it ({error}); restore the file"
         ) from error
     return content
 
@@ -170,7 +174,7 @@ def batch_name(sheet: Path, number: int) -> Path:
 
 def sheets_of(plan: Path) -> list[Path]:
     """The sheets next to a plan, by batch; its results and posts may have the same stem."""
-    wanted = plan.name.removesuffix(".plan.json")
+    plan_stem = plan.name.removesuffix(".plan.json")
     content = read_sealed(plan, "plan")
     sources = {
         named_by(plan, source["file"]).resolve()
@@ -179,7 +183,7 @@ def sheets_of(plan: Path) -> list[Path]:
     sheets = []
     for path in plan.parent.iterdir() if plan.parent.is_dir() else ():
         stem, number, ending = _parts(path)
-        if stem != wanted or ending.lower() not in _SHEETS:
+        if stem != plan_stem or ending.lower() not in _SHEETS:
             continue
         if path.resolve() not in sources and not _has_results(path):
             sheets.append((number, path))
@@ -196,8 +200,8 @@ def _has_results(path: Path) -> bool:
     try:
         with path.open("rb") as stream:
             line = stream.readline(_LONGEST).decode("utf-8-sig").strip()
-        first = json.loads(line) if line.startswith("{") else re.split("[,;\t]", line)
+        header = json.loads(line) if line.startswith("{") else re.split("[,;\t]", line)
     except (OSError, ValueError, RecursionError):
         return False
-    names = {str(name).strip(' "').lower() for name in first}
+    names = {str(name).strip(' "').lower() for name in header}
     return "score" in names and not names & _OF_SHEETS

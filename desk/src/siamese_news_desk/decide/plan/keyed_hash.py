@@ -26,37 +26,39 @@ def siphash(texts: Strings, key: bytes) -> NDArray[np.uint64]:
     """SipHash-2-4 (n,) of each text, with a key of 16 bytes."""
     hashes = np.empty(len(texts), np.uint64)
     for begin in range(0, len(texts), _PIECE):
-        places = texts.starts[begin : begin + _PIECE + 1].astype(np.int64)
-        piece = texts.content[places[0] : places[-1]]
-        hashes[begin : begin + len(places) - 1] = _piece(piece, places - places[0], key)
+        offsets = texts.starts[begin : begin + _PIECE + 1].astype(np.int64)
+        piece = texts.content[offsets[0] : offsets[-1]]
+        hashes[begin : begin + len(offsets) - 1] = _piece(
+            piece, offsets - offsets[0], key
+        )
     return hashes
 
 
-def _piece(data: NDArray[np.uint8], places: NDArray[np.int64], key: bytes) -> _Words:
+def _piece(data: NDArray[np.uint8], offsets: NDArray[np.int64], key: bytes) -> _Words:
     padded = np.concatenate([data, np.zeros(_WORD, np.uint8)])
     # A word at every byte, so that a text may begin anywhere.
     words: _Words = np.ndarray((len(data) + 1,), "<u8", padded, strides=(1,))
-    starts = places[:-1]
-    lengths = np.diff(places)
-    whole = lengths // _WORD
-    first, second = np.frombuffer(key, "<u8").tolist()
+    starts = offsets[:-1]
+    lengths = np.diff(offsets)
+    n_words = lengths // _WORD
+    key_low, key_high = np.frombuffer(key, "<u8").tolist()
     state = np.empty((4, len(lengths)), np.uint64)
-    for place, value in enumerate(_START):
-        state[place] = value ^ (second if place % 2 else first)
-    shortest = int(whole.min())
-    for number in range(int(whole.max())):
+    for index, value in enumerate(_START):
+        state[index] = value ^ (key_high if index % 2 else key_low)
+    shortest = int(n_words.min())
+    for number in range(int(n_words.max())):
         if number < shortest:
             _take(state, words[starts + _WORD * number])
         else:
-            rows = np.flatnonzero(whole > number)
-            part = state[:, rows]
-            _take(part, words[starts[rows] + _WORD * number])
-            state[:, rows] = part
-    rest = (lengths - _WORD * whole).astype(np.uint64)
-    last = words[starts + _WORD * whole]
-    last &= (np.uint64(1) << (np.uint64(8) * rest)) - np.uint64(1)
-    last |= lengths.astype(np.uint64) << np.uint64(56)
-    _take(state, last)
+            rows = np.flatnonzero(n_words > number)
+            longer = state[:, rows]
+            _take(longer, words[starts[rows] + _WORD * number])
+            state[:, rows] = longer
+    n_bytes = (lengths - _WORD * n_words).astype(np.uint64)
+    final_word = words[starts + _WORD * n_words]
+    final_word &= (np.uint64(1) << (np.uint64(8) * n_bytes)) - np.uint64(1)
+    final_word |= lengths.astype(np.uint64) << np.uint64(56)
+    _take(state, final_word)
     state[2] ^= np.uint64(0xFF)
     _rounds(state, 4)
     return state[0] ^ state[1] ^ state[2] ^ state[3]

@@ -51,13 +51,15 @@ def identity(plan: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def changes(
+    old_settings: Mapping[str, Any], new_settings: Mapping[str, Any]
+) -> list[str]:
     """The settings that have other values now, in words."""
-    values = by_value(before), by_value(now)
+    values = by_value(old_settings), by_value(new_settings)
     return [
-        f"{name.replace('_', ' ')} was {_shown(before[name])}, is {_shown(now[name])}"
-        for name in now
-        if name in before and values[0][name] != values[1][name]
+        f"{name.replace('_', ' ')} was {_shown(old_settings[name])}, is {_shown(new_settings[name])}"
+        for name in new_settings
+        if name in old_settings and values[0][name] != values[1][name]
     ]
 
 
@@ -136,13 +138,13 @@ class Plans:
 
     Attributes:
         by_seal: every plan, by its seal.
-        here: the seals of those in the list of the folder.
+        in_folder: the seals of those in the list of the folder.
         withdrawn: the seals of those that were withdrawn.
         unknown: why there may be others; see `Charge`.
     """
 
     by_seal: dict[str, Line]
-    here: set[str]
+    in_folder: set[str]
     withdrawn: set[str]
     unknown: str = ""
 
@@ -159,23 +161,23 @@ def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
     same_labels: list[dict[str, str]] = []
     active: list[Line] = []
     other_criteria = other_posts = 0
-    for seal, other in plans.by_seal.items():
-        if other["kind"] != line["kind"] or not Fraction(other["error"]):
+    for seal, listed in plans.by_seal.items():
+        if listed["kind"] != line["kind"] or not Fraction(listed["error"]):
             continue
-        relation = sketch.relation(Sketch.read(other))
+        relation = sketch.relation(Sketch.read(listed))
         if relation is Relation.OTHER:
-            other_posts += seal in plans.here or bool(
-                criteria and other["criteria"] == criteria
+            other_posts += seal in plans.in_folder or bool(
+                criteria and listed["criteria"] == criteria
             )
-        elif criteria and other["criteria"] not in ("", criteria):
+        elif criteria and listed["criteria"] not in ("", criteria):
             other_criteria += 1
         else:
-            cost = {"sha256": other["sha256"], "error": other["error"]}
+            cost = {"sha256": listed["sha256"], "error": listed["error"]}
             is_withdrawn = seal in plans.withdrawn
-            same_order = is_withdrawn and other["order"] == line["order"]
+            same_order = is_withdrawn and listed["order"] == line["order"]
             (same_labels if same_order else earlier).append(cost)
             if relation is Relation.SAME and not is_withdrawn:
-                active.append(other)
+                active.append(listed)
     nameless = not (sketch.posts or sketch.texts)
     unknown = plans.unknown or (
         _NAMELESS if nameless and Fraction(line["error"]) else ""
@@ -218,7 +220,7 @@ def register(
         plans = _read(*lists)
         for old in deleted:
             plans.by_seal.setdefault(old["sha256"], old)
-        given_up = [seal_of(identity(other)) for other in replaced]
+        given_up = [seal_of(identity(replaced_plan)) for replaced_plan in replaced]
         plans.withdrawn.update(given_up)
         if line["sha256"] in plans.withdrawn:
             raise PlanRefused(f"{path}: {_WITHDRAWN}", ANOTHER_ORDER)
@@ -235,11 +237,11 @@ def register(
     decided()  # a plan that is refused leaves no lock behind
     with _locked(*lists):
         charged, gone, is_new = decided()
-        here = {
+        place_of_plan = {
             "settings": plan["settings"],
             "plan": os.path.relpath(path.absolute(), lists[0].parent),
         }
-        new = [{**line, **asdict(charged), **here}] if is_new else []
+        new = [{**line, **asdict(charged), **place_of_plan}] if is_new else []
         _append(lists, [*deleted, *gone, *new])
     return charged
 
@@ -269,10 +271,10 @@ def _line(
 
 def _refuse_elsewhere(there: Line, path: Path, shared: Path, error: Fraction) -> None:
     """Refuse a plan that is in another file; without a promise, everybody may follow the same."""
-    other = shared.parent / there.get("plan", "")
-    if error and other.is_file() and other.resolve() != path.resolve():
+    listed_path = shared.parent / there.get("plan", "")
+    if error and listed_path.is_file() and listed_path.resolve() != path.resolve():
         raise InputError(
-            f"{other}: is this very plan already; label its sheets, or move them here"
+            f"{listed_path}: is this very plan already; label its sheets, or move them here"
         )
 
 
@@ -316,29 +318,29 @@ def _deleted(path: Path, shared: Path, private: Path) -> list[Line]:
     """The lines of the plans next to a plan or to the list of the folder that are in no list."""
     listed = _read(shared, private)
     lines: list[Line] = []
-    for other in sorted(
+    for plan_path in sorted(
         {*path.parent.glob("*.plan.json"), *shared.parent.glob("*.plan.json")}
     ):
-        if other == path:
+        if plan_path == path:
             continue
         try:
-            plan = read_sealed(other, "plan")
-            results = named_by(other, plan["population"]["file"])
+            plan = read_sealed(plan_path, "plan")
+            results = named_by(plan_path, plan["population"]["file"])
             seal = seal_of(identity(plan))
             if seal in listed.by_seal or seal in listed.withdrawn:
                 continue
             if file_sha256(results) != plan["population"]["sha256"]:
                 continue
-            posts = [named_by(other, corpus["file"]) for corpus in plan["corpus"]]
+            posts = [named_by(plan_path, corpus["file"]) for corpus in plan["corpus"]]
             population = Population(results)
             line = _line(population, Texts(population, posts), plan)
         except (InputError, OSError):  # its posts are no longer here to be compared
             continue
-        here = {
+        place_of_plan = {
             "settings": plan["settings"],
-            "plan": os.path.relpath(other.absolute(), shared.parent),
+            "plan": os.path.relpath(plan_path.absolute(), shared.parent),
         }
-        lines.append({**line, **asdict(Charge.read(plan)), **here})
+        lines.append({**line, **asdict(Charge.read(plan)), **place_of_plan})
     return lines
 
 
@@ -391,15 +393,15 @@ def _read(shared: Path, private: Path) -> Plans:
         fitting(row, PlanLine)
         plans.by_seal.setdefault(row["sha256"], row)
         if is_here:
-            plans.here.add(row["sha256"])
+            plans.in_folder.add(row["sha256"])
 
     Journal(shared, _REMEDY).replay(partial(take, is_here=True))
-    here = set(plans.by_seal)
+    seals_in_folder = set(plans.by_seal)
     elsewhere = Journal(private, _REMEDY)
     elsewhere.replay(partial(take, is_here=False))
     if not _writable(private):
         return replace(plans, unknown=_UNWRITABLE)
-    lost = here - {row.get("sha256") for _, row in elsewhere.rows}
+    lost = seals_in_folder - {row.get("sha256") for _, row in elsewhere.rows}
     return replace(plans, unknown=_LOST if lost else "")
 
 
@@ -422,17 +424,17 @@ def _order(entry: Mapping[str, Any]) -> str:
 
 
 def _refusal(
-    path: Path, others: Sequence[Line], plan: Mapping[str, Any]
+    path: Path, active: Sequence[Line], plan: Mapping[str, Any]
 ) -> PlanRefused:
-    last = others[-1]
-    changed = changes(last.get("settings") or {}, plan["settings"])
-    where = last.get("plan", "in another folder")
+    newest = active[-1]
+    changed = changes(newest.get("settings") or {}, plan["settings"])
+    where = newest.get("plan", "in another folder")
     none = (
         ""
-        if last["criteria"]
+        if newest["criteria"]
         else "; the earlier one has none, so it counts for every story"
     )
-    cost = sum((Fraction(line["error"]) for line in others), Fraction(0))
+    cost = sum((Fraction(line["error"]) for line in active), Fraction(0))
     return PlanRefused(
         f"{path}: there is already a plan over the same posts ({'; '.join([where, *changed])}). "
         "What is fixed before the first label cannot be changed afterwards, and trying again until "

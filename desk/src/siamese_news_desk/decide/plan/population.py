@@ -132,11 +132,11 @@ class Population:
     def ranks_of(self, names: Sequence[str]) -> dict[str, int]:
         """The ranks of the known names among these."""
         if new := [name for name in dict.fromkeys(names) if name not in self._ranks]:
-            wanted = _keys(Strings.of(new))
+            name_keys = _keys(Strings.of(new))
             start = 0
             rows = []
             for piece in self._pieces():
-                rows.append(start + np.flatnonzero(np.isin(_keys(piece), wanted)))
+                rows.append(start + np.flatnonzero(np.isin(_keys(piece), name_keys)))
                 start += len(piece)
             self.names_at(
                 np.flatnonzero(np.isin(self._rows, np.concatenate(rows))).tolist()
@@ -187,8 +187,8 @@ class Population:
         if self._sorted is None:
             self._sorted = np.sort(_keys(self._ids))
         keys = _keys(Strings.of(posts))
-        places = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
-        return self._sorted[places] == keys, np.isin(keys, self._best)
+        nearest = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
+        return self._sorted[nearest] == keys, np.isin(keys, self._best)
 
     def is_best(self, start: int, end: int) -> NDArray[np.bool_]:
         """Whether the rows of the file between these two are of the best posts."""
@@ -221,10 +221,15 @@ class Population:
     def _identify(self) -> None:
         """Hash what identifies the posts; see the attributes."""
         size = len(self._ids)
-        places = np.linspace(0, size - 1, min(_IDS_READ, size)).astype(np.int64)
-        ids = self._ids.at(places.tolist())
+        rows = np.linspace(0, size - 1, min(_IDS_READ, size)).astype(np.int64)
+        ids = self._ids.at(rows.tolist())
         ends = zip(min(ids), max(ids), strict=False)
-        shared = "".join(a for a, _ in takewhile(lambda both: both[0] == both[1], ends))
+        shared = "".join(
+            a
+            for a, _ in takewhile(
+                lambda characters: characters[0] == characters[1], ends
+            )
+        )
         stem = len(shared.rstrip("0123456789"))
         self.distinctive = min(len(i) - stem for i in ids) >= _LONG
         keys = _keys(self._ids)
@@ -247,12 +252,14 @@ class Population:
         """A unit that occurs twice, or None."""
         keys = np.concatenate([_keys(piece) for piece in self._pieces()])
         keys.sort()
-        same = np.unique(keys[1:][keys[1:] == keys[:-1]])
-        if not len(same):
+        repeated_keys = np.unique(keys[1:][keys[1:] == keys[:-1]])
+        if not len(repeated_keys):
             return None
         seen: set[str] = set()
         for piece in self._pieces():
-            for name in piece.at(np.flatnonzero(np.isin(_keys(piece), same)).tolist()):
+            for name in piece.at(
+                np.flatnonzero(np.isin(_keys(piece), repeated_keys)).tolist()
+            ):
                 if name in seen:
                     return name.rpartition("\t")[2]
                 seen.add(name)
@@ -276,9 +283,11 @@ def _with_scores(
     scores[rows] = descending
     mantissas, exponents = np.frexp(scores)
     short = np.ldexp(np.round(np.ldexp(mantissas, _BITS)), exponents - _BITS)
-    values, places, counts = np.unique(short, return_inverse=True, return_counts=True)
-    mixed = keys + values[places].view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return mixed, counts[places] <= max(1, len(scores) // 100)
+    values, value_indices, counts = np.unique(
+        short, return_inverse=True, return_counts=True
+    )
+    mixed = keys + values[value_indices].view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return mixed, counts[value_indices] <= max(1, len(scores) // 100)
 
 
 def _keys(names: Strings) -> NDArray[np.uint64]:

@@ -156,10 +156,10 @@ class SamplingPlan:
             old = read_sealed(path, "plan")
             plan["criteria"] = plan["criteria"] or old["criteria"]
             if ledger.identity(old) != ledger.identity(plan):
-                named = [
+                settings_of = [
                     {**p["settings"], "criteria": p["criteria"]} for p in (old, plan)
                 ]
-                changed = "; ".join(ledger.changes(*named))
+                changed = "; ".join(ledger.changes(*settings_of))
                 raise PlanRefused(
                     f"{path}: this file has another plan{changed and f' ({changed})'}; ",
                     ANOTHER_FILE,
@@ -231,9 +231,9 @@ class SamplingPlan:
             InputError: labels for the new criteria would count for what the plan says.
         """
         planned = self.plan["criteria"]
-        wanted, words = map(ledger.plain_criteria, (criteria, planned))
-        if self.fixes_criteria and wanted and wanted != words:
-            was = f"was {planned!r}" if words else "was left out"
+        new_words, planned_words = map(ledger.plain_criteria, (criteria, planned))
+        if self.fixes_criteria and new_words and new_words != planned_words:
+            was = f"was {planned!r}" if planned_words else "was left out"
             raise InputError(
                 f"{self.path}: criteria {was}, is {criteria!r}. What counts as relevant is fixed with "
                 "the plan: leave the new criteria out, or make another plan with them, which pays "
@@ -328,12 +328,12 @@ _NEW = (
 
 def _changes(plan: dict[str, Any], results: Path) -> str:
     population = Population(results)
-    before = plan["population"]["posts"]
-    now = len(population)
-    if before != now:
-        return f"the scores changed after the plan was made: {before:,} posts then, {now:,} now"
+    n_planned = plan["population"]["posts"]
+    n_posts = len(population)
+    if n_planned != n_posts:
+        return f"the scores changed after the plan was made: {n_planned:,} posts then, {n_posts:,} now"
     for size, cut in zip(plan["sets"], plan["cuts"], strict=False):
-        if size > now:
+        if size > n_posts:
             break
         score = float(population.scores[size - 1])
         if score != cut:

@@ -64,17 +64,17 @@ class Sketch:
     @classmethod
     def of(cls, population: Population, texts: Texts) -> "Sketch":
         """The sketch of a population; this reads all texts, if there are any."""
-        whole, pairs = _Smallest(), _Smallest()
+        text_hashes, pairs = _Smallest(), _Smallest()
         for piece, is_best in texts.pieces():
             plain = [" ".join(text.casefold().split()) for text in piece]
             says = np.array([bool(text) for text in plain], bool)
             keys = keys_of(0, Strings.of(plain), purpose="texts")
-            whole.take(keys[says], is_best[says])
+            text_hashes.take(keys[says], is_best[says])
             pairs.take(*_pairs_of(piece, is_best))
         return cls(
             population.sketch,
             population.best,
-            *whole.lists,
+            *text_hashes.lists,
             *pairs.lists,
             population.distinctive,
         )
@@ -88,7 +88,7 @@ class Sketch:
         """The sketch as JSON."""
         return asdict(self)
 
-    def relation(self, other: "Sketch") -> Relation:
+    def relation(self, sketch: "Sketch") -> Relation:
         """Whether two populations are the same, or one is a part of the other.
 
         They are the same if they share half of all their posts or texts, or of their best ones: the
@@ -96,18 +96,20 @@ class Sketch:
         such as recall, and the precision of a part is another question. Where both have texts, ids
         that other posts may have as well count for nothing.
         """
-        pairs = _shares(_common_range(self.pairs, other.pairs), _FEW)
-        best_pairs = _shares(_common_range(self.best_pairs, other.best_pairs), _FEW)
-        read = [((self.texts, other.texts), (self.best_texts, other.best_texts))]
-        have_texts = bool(self.texts) and bool(other.texts)
-        if not have_texts or (self.distinctive and other.distinctive):
-            read.append(((self.posts, other.posts), (self.best, other.best)))
-        shares = [_shares(_common_range(*of_all)) for of_all, _ in read]
-        heads = [_shares(_common_range(*of_best)) for _, of_best in read]
+        pairs = _shares(_common_range(self.pairs, sketch.pairs), _FEW)
+        best_pairs = _shares(_common_range(self.best_pairs, sketch.best_pairs), _FEW)
+        identifiers = [
+            ((self.texts, sketch.texts), (self.best_texts, sketch.best_texts))
+        ]
+        have_texts = bool(self.texts) and bool(sketch.texts)
+        if not have_texts or (self.distinctive and sketch.distinctive):
+            identifiers.append(((self.posts, sketch.posts), (self.best, sketch.best)))
+        shares = [_shares(_common_range(*of_all)) for of_all, _ in identifiers]
+        heads = [_shares(_common_range(*of_best)) for _, of_best in identifiers]
         if any(of_all >= _SAME for of_all, _ in [*shares, *heads, pairs, best_pairs]):
             return Relation.SAME
         alike = bool(self.best or self.best_texts) == bool(
-            other.best or other.best_texts
+            sketch.best or sketch.best_texts
         )
         is_part = any(of_smaller >= _PART for _, of_smaller in shares)
         if alike and (is_part or pairs[1] >= _PART_OF_PAIRS):
@@ -120,16 +122,16 @@ def _pairs_of(
 ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """Hashes (n,) of the pairs of words that follow each other, and whether in one of the best."""
     codes: dict[str, int] = {}
-    first: list[int] = []
-    second: list[int] = []
+    left_codes: list[int] = []
+    right_codes: list[int] = []
     numbers = []
     for text in texts:
         words = [codes.setdefault(w, len(codes)) for w in dict.fromkeys(_words(text))]
-        first += words[:-1]
-        second += words[1:]
+        left_codes += words[:-1]
+        right_codes += words[1:]
         numbers.append(max(0, len(words) - 1))
     keys = keys_of(0, Strings.of(list(codes)), purpose="words")
-    return keys[first] + keys[second], np.repeat(is_best, numbers)
+    return keys[left_codes] + keys[right_codes], np.repeat(is_best, numbers)
 
 
 def _words(text: str) -> list[str]:
@@ -182,24 +184,26 @@ class _Smallest:
         self._best = np.union1d(self._best, keys[is_best])[:SKETCH]
 
 
-def _shares(sets: tuple[set[int], set[int]], least: int = 0) -> tuple[float, float]:
+def _shares(sets: tuple[set[int], set[int]], minimum: int = 0) -> tuple[float, float]:
     """The share of two sets that is in both: of all their members, and of the smaller set.
 
-    Nothing if the smaller set has fewer members than the `least`.
+    Nothing if the smaller set has fewer members than the `minimum`.
     """
-    first, second = sets
-    both = len(first & second)
-    if not both or min(len(first), len(second)) < least:
+    smaller, larger = sorted(sets, key=len)
+    shared = len(smaller & larger)
+    if not shared or len(smaller) < minimum:
         return 0.0, 0.0
-    return both / len(first | second), both / min(len(first), len(second))
+    return shared / len(smaller | larger), shared / len(smaller)
 
 
 def _common_range(
-    first: Sequence[int], second: Sequence[int]
+    left_keys: Sequence[int], right_keys: Sequence[int]
 ) -> tuple[set[int], set[int]]:
     """The hashes of two sketches down to the end of the shorter range."""
-    end = min(_end(first), _end(second))
-    return {key for key in first if key <= end}, {key for key in second if key <= end}
+    end = min(_end(left_keys), _end(right_keys))
+    return {key for key in left_keys if key <= end}, {
+        key for key in right_keys if key <= end
+    }
 
 
 def _end(keys: Sequence[int]) -> float:

@@ -41,11 +41,11 @@ class Texts:
     ) -> list[Unit]:
         """The units at these ranks; a lookup also fetches those `ahead`."""
         if any(rank not in self._found for rank in ranks):
-            wanted = sorted({*ranks, *(ahead() if ahead else ())} - self._found.keys())
-            units = self._population.units(wanted)
+            missing = sorted({*ranks, *(ahead() if ahead else ())} - self._found.keys())
+            units = self._population.units(missing)
             if self._posts:
                 units = self._with_texts(units)
-            self._found.update(zip(wanted, units, strict=True))
+            self._found.update(zip(missing, units, strict=True))
         return [self._found[rank] for rank in ranks]
 
     def keys(
@@ -63,9 +63,10 @@ class Texts:
         units = self._population.units(ranks)
         if any(unit.text.strip() or unit.link for unit in units):
             return True
-        wanted = {unit.post for unit in units}
+        post_ids = {unit.post for unit in units}
         return bool(self._posts) and any(
-            post.id in wanted and post.text.strip() for post in open_posts(self._posts)
+            post.id in post_ids and post.text.strip()
+            for post in open_posts(self._posts)
         )
 
     def pieces(self) -> Iterator[tuple[list[str], NDArray[np.bool_]]]:
@@ -78,14 +79,14 @@ class Texts:
             return
         posts = iter(open_posts(self._posts))
         while block := list(islice(posts, _BLOCK)):
-            here, best = self._population.members([post.id for post in block])
+            in_population, best = self._population.members([post.id for post in block])
             yield (
                 [
                     post.text
-                    for post, is_here in zip(block, here, strict=True)
+                    for post, is_here in zip(block, in_population, strict=True)
                     if is_here
                 ],
-                best[here],
+                best[in_population],
             )
 
     def copies(self) -> NDArray[np.int64]:
@@ -99,10 +100,10 @@ class Texts:
         return copies
 
     def _with_texts(self, units: list[Unit]) -> list[Unit]:
-        wanted = {unit.post for unit in units}
+        post_ids = {unit.post for unit in units}
         texts: dict[str, tuple[str, str]] = {}
         for post in open_posts(self._posts):
-            if post.id in wanted:
+            if post.id in post_ids:
                 link = post.metadata.get("permalink") or post.metadata.get("url") or ""
                 texts[post.id] = (post.text, str(link))
         with_text = (
@@ -150,15 +151,15 @@ class KnownVerdicts:
     def __call__(self, ranks: NDArray[np.int64]) -> NDArray[np.int8]:
         """The labels of these ranks; see `descent.Verdicts`."""
         verdicts = self._verdicts[ranks]
-        places = np.flatnonzero(verdicts == _NOT_LOOKED_UP)
-        if len(places):
-            asked = ranks[places]
-            keys = self._texts.keys(asked.tolist(), lambda: self._ahead(ranks))
+        unknown = np.flatnonzero(verdicts == _NOT_LOOKED_UP)
+        if len(unknown):
+            missing_ranks = ranks[unknown]
+            keys = self._texts.keys(missing_ranks.tolist(), lambda: self._ahead(ranks))
             label_of = self._by_text.get
-            verdicts[places] = [
+            verdicts[unknown] = [
                 UNKNOWN if key is None else label_of(key, UNKNOWN) for key in keys
             ]
-            self._verdicts[asked] = verdicts[places]
+            self._verdicts[missing_ranks] = verdicts[unknown]
         return verdicts
 
     def given(self, ranks: NDArray[np.int64]) -> int:
@@ -198,9 +199,9 @@ class KnownVerdicts:
 
     def _ahead(self, ranks: NDArray[np.int64]) -> set[int]:
         """The first posts of the sets from these ranks on."""
-        first = int(np.searchsorted(self._sizes, int(ranks.max()) + 1))
+        set_number = int(np.searchsorted(self._sizes, int(ranks.max()) + 1))
         ahead: set[int] = set()
-        for number in range(first, min(first + _AHEAD, len(self._sizes))):
+        for number in range(set_number, min(set_number + _AHEAD, len(self._sizes))):
             ahead.update(
                 self._order.first(number, max(2 * len(ranks), _OF_EACH)).tolist()
             )
