@@ -12,10 +12,9 @@ The order is used if it explains labels better than the search, and if labels go
 than labels dealt at random would.
 """
 
-import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from siamese_news_desk.decide.learning_examples import (
     standardized,
 )
 from siamese_news_desk.decide.learning_judgment import (
+    Judgment,
     agreement_by_chance,
     judgment_of,
 )
@@ -69,19 +69,11 @@ class Feedback:
     """The learned order, and its comparison with that of the search.
 
     Attributes:
-        relevant: labeled posts that are relevant; `other` are not.
+        relevant: number of labeled posts that are relevant; `irrelevant` are not.
         scores: (N,) of the posts: that of the search, standardized, plus the learned part.
         odds: (N,) logits that the posts are relevant.
         far: random posts from far down that were taken as not relevant.
-        before: average precision of the search's order on the labeled and the far posts; NaN, like
-            the next five, if there are too few labels to judge.
-        after: the same of the learned order, where no post is judged by what was learned from it.
-        gain: the estimate of the difference on the posts without a label.
-        low: to `high`, its 95% interval.
-        information: log-likelihood gained over the odds of the search, in nats, on posts that were
-            not learned from.
-        coincidence: probability that labels dealt at random to the same posts would go with their
-            words this well.
+        judgment: None if there are too few labels to judge.
         chance: probability that an uninformed machine ranks the relevant labeled posts this far
             above the others (Mann and Whitney, one-sided, each text once); 1 without a machine.
         added: log-likelihood that the machine adds to search and words, in nats; 0 without one.
@@ -92,17 +84,11 @@ class Feedback:
     """
 
     relevant: int
-    other: int
+    irrelevant: int
     scores: NDArray[np.float64]
     odds: NDArray[np.float64]
     far: int = 0
-    before: float = math.nan
-    after: float = math.nan
-    gain: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    information: float = math.nan
-    coincidence: float = math.nan
+    judgment: Judgment | None = None
     chance: float = 1.0
     added: float = 0.0
     uses_machine: bool = False
@@ -110,23 +96,25 @@ class Feedback:
     machine: str = ""
 
     @property
-    def judged(self) -> bool:
-        """Whether there were enough labels of people to judge the order."""
-        return not np.isnan(self.after)
-
-    @property
     def helps(self) -> bool:
         """Whether the learned order is better on posts that it was not learned from."""
-        if not self.judged:
+        judgment = self.judgment
+        if judgment is None:
             return True
-        explains = self.other > 0 and self.information > CHOSEN.gained
-        machine_helps = self.uses_machine and self.after > self.before
-        return explains and (self.coincidence <= CHOSEN.coincidence or machine_helps)
+        machine_helps = (
+            self.uses_machine and judgment.learned_precision > judgment.search_precision
+        )
+        return (
+            self.irrelevant > 0
+            and judgment.information > CHOSEN.gained
+            and (judgment.coincidence <= CHOSEN.coincidence or machine_helps)
+        )
 
     def sentence(self) -> str:
         """The result of cross-validation in words."""
-        labels = self.relevant + self.other
-        if not self.judged:
+        labels = self.relevant + self.irrelevant
+        judgment = self.judgment
+        if judgment is None:
             return (
                 f"{counted(labels, 'label')} of people ({self.relevant:,} relevant) cannot judge the "
                 f"new order yet: {self.machine} counts {MACHINE:g} times as much as the search, both "
@@ -135,25 +123,24 @@ class Feedback:
         far = f" and {counted(self.far, 'random post')} from far down, taken as not relevant"
         return (
             f"Average precision on {counted(labels, 'labeled post')} ({self.relevant:,} relevant)"
-            f"{far if self.far else ''}: {self.before:.3f} in the order of the search, "
-            f"{self.after:.3f} learned{f' with {self.machine}' if self.uses_machine else ''} "
-            "(cross-validated). Estimated gain on the posts without a label: "
-            f"{self.gain:+z.3f} (95% interval {self.low:+z.3f} to {self.high:+z.3f})."
-            f"{self._machine_sentence()}{'' if self.helps else self._refusal()}"
+            f"{far if self.far else ''}: {judgment.search_precision:.3f} in the order of the search, "
+            f"{judgment.learned_precision:.3f} learned"
+            f"{f' with {self.machine}' if self.uses_machine else ''} (cross-validated)."
+            f"{self._machine_sentence()}{'' if self.helps else self._refusal(judgment)}"
         )
 
-    def _refusal(self) -> str:
-        if not self.other:
+    def _refusal(self, judgment: Judgment) -> str:
+        if not self.irrelevant:
             reason = "no post is labeled not relevant"
-        elif self.information <= CHOSEN.gained:
+        elif judgment.information <= CHOSEN.gained:
             reason = (
-                f"the new order explains the labels by {self.information:.1f} nats better; "
+                f"the new order explains the labels by {judgment.information:.1f} nats better; "
                 f"expected more than {CHOSEN.gained:g}"
             )
         else:
             reason = (
                 "labels dealt at random would go with the words as well with a probability of "
-                f"{self.coincidence:.2g}; expected at most {CHOSEN.coincidence:g}"
+                f"{judgment.coincidence:.2g}; expected at most {CHOSEN.coincidence:g}"
             )
         return f" This is not a sure gain, so the order stays the same: {reason}."
 
@@ -174,30 +161,23 @@ class Feedback:
     def word_lines(self) -> list[str]:
         """The words that count for and against a post, a line each."""
         return [
-            f"words that count {what} a post: {', '.join(words) or 'none'}"
-            for what, words in zip(("for", "against"), self.words, strict=True)
+            f"words that count {side} a post: {', '.join(words) or 'none'}"
+            for side, words in zip(("for", "against"), self.words, strict=True)
         ]
 
     def plain(self) -> dict[str, Any]:
         """The result as JSON, without the scores."""
+        judgment = self.judgment
         return {
             "relevant": self.relevant,
-            "other": self.other,
+            "other": self.irrelevant,
             "far": self.far,
-            **{
-                name: getattr(self, name) if self.judged else None
-                for name in (
-                    "before",
-                    "after",
-                    "gain",
-                    "low",
-                    "high",
-                    "information",
-                    "coincidence",
-                    "chance",
-                    "added",
-                )
-            },
+            "before": judgment and judgment.search_precision,
+            "after": judgment and judgment.learned_precision,
+            "information": judgment and judgment.information,
+            "coincidence": judgment and judgment.coincidence,
+            "chance": judgment and self.chance,
+            "added": judgment and self.added,
             "helps": self.helps,
             "machine": self.machine,
             "words": [list(words) for words in self.words],
@@ -237,16 +217,15 @@ def learn(
     added, shares = added_up(trial.views, learned.prediction, unseen, examples, folds)
     base = np.stack(trial.views, axis=1) @ (shares / shares[0])
     prediction = added.mixed_with(corrected(features, base, examples, folds), examples)
-    judgment = judgment_of(
-        features, examples, folds, trial.views[0], prediction, generator
-    )
     return Feedback(
         relevant=int(examples.relevant.sum()),
-        other=examples.labels - int(examples.relevant.sum()),
+        irrelevant=examples.labels - int(examples.relevant.sum()),
         scores=(prediction.odds - prediction.intercept) / prediction.slope,
         odds=prediction.odds,
         far=examples.far,
-        **asdict(judgment),
+        judgment=judgment_of(
+            features, examples, folds, trial.views[0], prediction, generator
+        ),
         chance=trial.chance,
         added=trial.added,
         uses_machine=len(trial.views) > 1,
@@ -351,7 +330,7 @@ def next_posts(
         raise InputError(
             f"mix is {mix!r}; expected three whole numbers, such as {TEACHING}"
         )
-    top, unsure, _ = (round(count * part / sum(parts)) for part in parts)
+    top, unsure, _ = (round(count * number / sum(parts)) for number in parts)
     if odds is None:
         unsure = 0
     order = np.argsort(-scores, kind="stable")
@@ -360,18 +339,18 @@ def next_posts(
     region = order[: wide * min(_REGION, max(_LEAST, len(order) // _SHARE))]
     generator = np.random.default_rng([seed, len(labeled)])
     chosen: list[int] = []
-    taken = set(groups[list(labeled)].tolist())
+    excluded = set(groups[list(labeled)].tolist())
     nearest = order if odds is None else np.argsort(np.abs(odds), kind="stable")
-    for places, end in (
+    for ranking, end in (
         (order, top),
         (nearest, top + unsure),
         (generator.permutation(region), count),
         (order, count),
     ):
-        for place in places.tolist():
+        for row in ranking.tolist():
             if len(chosen) >= end:
                 break
-            if groups[place] not in taken:
-                taken.add(groups[place])
-                chosen.append(place)
+            if groups[row] not in excluded:
+                excluded.add(groups[row])
+                chosen.append(row)
     return generator.permutation(chosen).tolist()

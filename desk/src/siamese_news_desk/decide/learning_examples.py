@@ -32,7 +32,7 @@ class Constants:
         search: mean and strength of the normal prior of the weight of the search.
         machine: those of a machine: it counts nothing until labels bear it out.
         words: those of the words; the strength is divided by the labels of the rarer kind.
-        most: the largest weight of words or a machine relative to the search.
+        limit: the largest weight of words or a machine relative to the search.
         slopes: weights of the search that the words which correct it are learned with ...
         corrections: ... and values of C; cross-validation chooses both.
         nats: by which a machine must explain labels better (Akaike's criterion for one weight).
@@ -41,11 +41,6 @@ class Constants:
             with `chance`, labels dealt at random change less than a twentieth of orders.
         shuffles: of the labels, behind that probability.
         chance: below this probability of agreeing by chance, a machine may count.
-        draws: of the labels that are lacking, behind the interval of the gain.
-        margin: what is added to that interval on both sides, because its model is wrong as well as
-            uncertain, and learning from all labels gives more than cross-validation shows ...
-        scarcity: ... and what is added to that, divided by the root of the labels of the rarer
-            kind. ``python -m benchmarks.feedback_interval`` measures how often the interval holds.
     """
 
     folds: int = 5
@@ -59,7 +54,7 @@ class Constants:
     search: tuple[float, float] = (1.0, 1.0)
     machine: tuple[float, float] = (0.0, 1.0)
     words: tuple[float, float] = (0.0, 30.0)
-    most: float = 4.0
+    limit: float = 4.0
     slopes: tuple[float, ...] = (0.5, 1.0, 2.0, 3.0)
     corrections: tuple[float, ...] = (3.0, 10.0)
     nats: float = 1.0
@@ -67,9 +62,6 @@ class Constants:
     coincidence: float = 0.03
     shuffles: int = 999
     chance: float = 0.01
-    draws: int = 200
-    margin: float = 0.02
-    scarcity: float = 0.15
 
 
 CHOSEN = Constants()
@@ -116,19 +108,19 @@ def examples_of(
     is_relevant = np.array([verdicts[row] for row in labeled.tolist()], bool)
     below = far_places(scores, labeled, is_relevant)
     far = generator.choice(below, min(CHOSEN.far_posts, len(below)), replace=False)
-    other = int((~is_relevant).sum())
+    n_negatives = int((~is_relevant).sum())
     if (different := len(np.unique(groups[labeled][is_relevant]))) < LEAST:
         raise TooFewLabels(
             f"different texts labeled relevant: {different}; expected at least {LEAST}: label more "
             "first"
         )
-    if not len(far) and other < LEAST:
+    if not len(far) and n_negatives < LEAST:
         raise TooFewLabels(
-            f"posts labeled not relevant: {other}; expected at least {LEAST}: label more first"
+            f"posts labeled not relevant: {n_negatives}; expected at least {LEAST}: label more first"
         )
     rows = np.concatenate([labeled, far])
     weights = np.ones(len(rows))
-    weights[len(labeled) :] = max(other, CHOSEN.far_weight) / max(len(far), 1)
+    weights[len(labeled) :] = max(n_negatives, CHOSEN.far_weight) / max(len(far), 1)
     return Examples(
         rows,
         np.concatenate([is_relevant, np.zeros(len(far), bool)]),
@@ -162,20 +154,16 @@ def folds_of(
     """The fold (n,) in which each post is judged; near-duplicates share a fold."""
     relevant = np.zeros(int(groups.max()) + 1, bool)
     relevant[groups[is_relevant]] = True
-    part = np.zeros(len(relevant), np.int64)
+    fold_of = np.zeros(len(relevant), np.int64)
     for kind in (relevant, ~relevant):
-        part[generator.permutation(np.flatnonzero(kind))] = (
+        fold_of[generator.permutation(np.flatnonzero(kind))] = (
             np.arange(kind.sum()) % CHOSEN.folds
         )
-    return part[groups]
+    return fold_of[groups]
 
 
 def standardized(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     """The values (N,), standardized over the posts that have one; 0 for NaN."""
     there = ~np.isnan(values)
-    given_values = values[there]
-    standardized = np.zeros(len(values))
-    standardized[there] = (given_values - given_values.mean()) / (
-        given_values.std() or 1.0
-    )
-    return standardized
+    centered = values - values[there].mean()
+    return np.where(there, centered / (values[there].std() or 1.0), 0.0)

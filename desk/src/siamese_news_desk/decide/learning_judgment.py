@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from siamese_news_desk.decide.learning_examples import CHOSEN, Examples
 from siamese_news_desk.decide.learning_views import (
@@ -17,13 +16,18 @@ from siamese_news_desk.decide.learning_views import (
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """The fields of the same names of `Feedback`."""
+    """What labels say of a learned order, where no post is judged by what was learned from it.
 
-    before: float
-    after: float
-    gain: float
-    low: float
-    high: float
+    Attributes:
+        search_precision: average precision of the search's order on the labeled and the far posts.
+        learned_precision: the same of the learned order.
+        information: log-likelihood gained over the odds of the search, in nats.
+        coincidence: probability that labels dealt at random to the same posts would go with their
+            words this well.
+    """
+
+    search_precision: float
+    learned_precision: float
     information: float
     coincidence: float
 
@@ -43,14 +47,9 @@ def judgment_of(
     represented = represented_by(
         learned.odds, rows[:labels], examples.below, examples.far
     )
-    before, after = (
-        _weighted(examples.relevant, order, represented)
-        for order in (search[rows], learned.held_out)
-    )
     return Judgment(
-        before,
-        after,
-        *_gain(examples, search, learned, generator),
+        _weighted(examples.relevant, search[rows], represented),
+        _weighted(examples.relevant, learned.held_out, represented),
         surprise_of(examples, alone) - surprise_of(examples, learned.held_out),
         coincidence_of(
             features[rows[:labels]],
@@ -75,84 +74,12 @@ def represented_by(
     """
     rank = np.empty(len(scores))
     rank[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
-    part = np.log2(rank / CHOSEN.finest + 1).astype(int)
-    counted = np.ones(len(scores), bool)
-    counted[below] = False
-    posts = np.bincount(part[counted], minlength=part.max() + 1)
-    labels = np.bincount(part[labeled], minlength=part.max() + 1)
-    represented = np.maximum(posts / np.maximum(labels, 1), 1)[part[labeled]]
+    band = np.log2(rank / CHOSEN.finest + 1).astype(int)
+    near = np.delete(band, below)
+    posts = np.bincount(near, minlength=band.max() + 1)
+    labels = np.bincount(band[labeled], minlength=band.max() + 1)
+    represented = np.maximum(posts / np.maximum(labels, 1), 1)[band[labeled]]
     return np.concatenate([represented, np.full(far, len(below) / max(far, 1))])
-
-
-def _gain(
-    examples: Examples,
-    search: NDArray[np.float64],
-    learned: Prediction,
-    generator: np.random.Generator,
-) -> tuple[float, float, float]:
-    """The gain in average precision on the posts without a label, and its 95% interval.
-
-    A regression of the examples on their held-out odds and on the search says how likely each
-    other post is relevant. Its weights are drawn anew (Laplace's approximation), and with each draw
-    the labels that are lacking, on which both orders are compared.
-    """
-    rest = np.delete(np.arange(len(search)), examples.rows[: examples.labels])
-    others = np.stack([learned.odds[rest], search[rest]], axis=1)
-    mean, covariance = _calibration(
-        np.stack([learned.held_out, search[examples.rows]], axis=1), examples
-    )
-    orders = [np.argsort(-view, kind="stable") for view in others.T]
-    gains = []
-    for weights in generator.multivariate_normal(mean, covariance, CHOSEN.draws):
-        relevant = generator.random(len(rest)) < expit(
-            weights[0] + others @ weights[1:]
-        )
-        if relevant.any():
-            after, before = (_average_precision(relevant[order]) for order in orders)
-            gains.append(after - before)
-    if not gains:
-        return 0.0, -1.0, 1.0
-    relevant_labels = int(examples.relevant.sum())
-    rarer = max(1, min(relevant_labels, examples.labels - relevant_labels))
-    margin = CHOSEN.margin + CHOSEN.scarcity / np.sqrt(rarer)
-    low, middle, high = np.quantile(gains, [0.025, 0.5, 0.975])
-    return float(middle), max(-1.0, low - margin), min(1.0, high + margin)
-
-
-def _calibration(
-    views: NDArray[np.float64], examples: Examples
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and covariance of intercept and weights of views (n, 2): odds to believe, the search.
-
-    The prior is that the odds are right (mean 1) and the search tells nothing more (mean 0).
-    """
-    from scipy.optimize import minimize
-
-    prior = np.array([0.0, 1.0, 0.0])
-    strength = np.array([0.001, 1.0, 1.0])
-    design = np.column_stack([np.ones(len(views)), views])
-
-    def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        logits = design @ values
-        away = values - prior
-        surprise = np.logaddexp(0, logits) - examples.relevant * logits
-        rest = examples.weights * (expit(logits) - examples.relevant)
-        return (
-            float(examples.weights @ surprise + strength @ away**2 / 2),
-            design.T @ rest + strength * away,
-        )
-
-    values = np.asarray(minimize(loss, prior, jac=True).x)
-    chance = expit(design @ values)
-    curvature = design.T @ (
-        design * (examples.weights * chance * (1 - chance))[:, None]
-    )
-    return values, np.linalg.inv(curvature + np.diag(strength))
-
-
-def _average_precision(relevant: NDArray[np.bool_]) -> float:
-    hits = np.flatnonzero(relevant)
-    return float(np.mean(np.arange(1, len(hits) + 1) / (hits + 1)))
 
 
 def _weighted(
@@ -184,9 +111,9 @@ def coincidence_of(
         groups: (n,) clusters of near-duplicates, of which the first counts.
         generator: of the orders.
     """
-    first = np.unique(groups, return_index=True)[1]
-    labels = is_relevant[first].astype(np.float64)
-    words = features[first].astype(np.float64)
+    distinct = np.unique(groups, return_index=True)[1]
+    labels = is_relevant[distinct].astype(np.float64)
+    words = features[distinct].astype(np.float64)
     centered = labels - labels.mean()
     if not centered.any():
         return 1.0

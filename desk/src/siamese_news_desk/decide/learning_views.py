@@ -161,7 +161,7 @@ def shares_of(
 
     bounds = [(None, None), (0.05, None)] + [(0.0, None)] * (judged.shape[1] - 1)
     values = minimize(loss, np.concatenate([[-2.0], mean]), jac=True, bounds=bounds).x
-    values[2:] = np.minimum(values[2:], CHOSEN.most * values[1])
+    values[2:] = np.minimum(values[2:], CHOSEN.limit * values[1])
     return np.asarray(values)
 
 
