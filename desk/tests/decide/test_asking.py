@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from siamese_news.errors import InputError
 from siamese_news_desk.decide.learning import next_posts
 
 SCORES = -np.arange(3000.0)
@@ -69,11 +68,3 @@ def test_a_small_pool_is_asked_for_whole_and_other_seeds_ask_for_others():
     found = next_posts(np.array([3.0, 2, 1]), None, np.arange(3), {1: None}, 20)
     assert sorted(found) == [0, 2]
     assert asked() == asked() and asked() != asked(seed=1)
-
-
-@pytest.mark.parametrize(
-    "mix", ["", "1:1", "0:0:0", "1:-1:2", "a:b:c", "1:1:1:1", "1.5:1:1"]
-)
-def test_a_mix_that_is_none(mix):
-    with pytest.raises(InputError, match="expected three whole numbers"):
-        asked(mix=mix)

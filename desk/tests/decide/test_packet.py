@@ -7,6 +7,9 @@ from hashlib import sha256
 import pytest
 from sheet_commands import fill, finish, run, scored, start
 
+from siamese_news_desk.decide import packet as packet_module
+from siamese_news_desk.decide.checking import check_certificate
+
 
 @pytest.fixture(scope="module")
 def certified(tmp_path_factory):
@@ -110,3 +113,19 @@ def test_labels_that_were_changed_after_the_certificate_are_refused(tmp_path):
     done = pack(tmp_path, tmp_path / "packet")
     assert done.exit_code == 2 and "is not the file from which" in done.output
     assert not (tmp_path / "packet").exists()
+
+
+@pytest.mark.parametrize("step", ["methods_of", "file_sha256", "write_csv"])
+def test_a_packet_that_is_interrupted_leaves_nothing(
+    certified, tmp_path, monkeypatch, step
+):
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(packet_module, step, stop)
+    certificate = certified / "sheet.certificate.json"
+    with pytest.raises(KeyboardInterrupt):
+        packet_module.write_packet(
+            tmp_path / "packet", certificate, check_certificate(certificate)
+        )
+    assert not any(tmp_path.iterdir())

@@ -1,6 +1,5 @@
 """How well annotators of the same posts agree."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -22,34 +21,18 @@ class Agreement:
     Attributes:
         posts: labeled by both.
         disagreements: posts on which they differ.
-        rate: the error rate, if it is the same for both annotators and both kinds of posts, with
-            its 95% interval `low` to `high`; None if they disagree more often than chance allows.
         alpha: see `krippendorff`.
     """
 
     posts: int
     disagreements: int
-    rate: float | None
-    low: float
-    high: float | None
     alpha: float | None
 
 
-def agreement(first_labels: Sequence[int], second_labels: Sequence[int]) -> Agreement:
-    """Compare the labels (0 and 1) of two annotators of the same posts.
-
-    With one symmetric error rate e, two annotators disagree with probability ``2 e (1 - e)``; the
-    interval is the exact one of Clopper and Pearson, transformed to e.
-    """
-    pairs = list(zip(first_labels, second_labels, strict=True))
-    differ = sum(a != b for a, b in pairs)
-    lower, upper = interval(differ, len(pairs), 0.95)
-    rates = _rate(differ / len(pairs)), _rate(lower) or 0.0, _rate(upper)
-    return Agreement(len(pairs), differ, *rates, krippendorff(pairs))
-
-
-def _rate(disagreement: float) -> float | None:
-    return (1 - math.sqrt(1 - 2 * disagreement)) / 2 if disagreement <= 0.5 else None
+def agreement(pairs: Sequence[tuple[int, int]]) -> Agreement:
+    """Compare the labels (0 and 1) that two annotators gave the same posts, a pair each."""
+    differ = sum(mine != yours for mine, yours in pairs)
+    return Agreement(len(pairs), differ, krippendorff(pairs))
 
 
 def krippendorff(units: Iterable[Sequence[int]]) -> float | None:
@@ -109,7 +92,7 @@ def agreements(
     if not units:
         return None
     pairs = sorted(common, key=lambda pair: (-len(common[pair]), pair))[:_PAIRS]
-    pairwise = [(*pair, agreement(*zip(*common[pair], strict=True))) for pair in pairs]
+    pairwise = [(*pair, agreement(common[pair])) for pair in pairs]
     alpha = krippendorff(units)
     return {
         "pairs": pairwise,

@@ -12,7 +12,6 @@ The order is used if it explains labels better than the search, and if labels go
 than labels dealt at random would.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.errors import InputError
 from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.learning_examples import (
     CHOSEN,
@@ -319,17 +317,8 @@ def next_posts(
         count: number of posts; fewer if the pool has no more texts.
         mix: parts as in `TEACHING`; None for `mix_after` these labels.
         seed: of the random posts.
-
-    Raises:
-        InputError: for an invalid mix.
     """
-    mix = mix_after(len(labeled)) if mix is None else mix
-    if not re.fullmatch(r"\d+:\d+:\d+", mix) or not sum(
-        parts := list(map(int, mix.split(":")))
-    ):
-        raise InputError(
-            f"mix is {mix!r}; expected three whole numbers, such as {TEACHING}"
-        )
+    parts = [int(number) for number in (mix or mix_after(len(labeled))).split(":")]
     top, unsure, _ = (round(count * number / sum(parts)) for number in parts)
     if odds is None:
         unsure = 0

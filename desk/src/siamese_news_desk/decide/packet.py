@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from jinja2 import Template
@@ -59,13 +60,25 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([^/\\\x00]+)")
 def write_packet(folder: Path, certificate: Path, checked: Checked) -> list[str]:
     """Write the packet of a certificate that holds into a new folder; returns its files.
 
+    The folder appears once all of its files are written.
+
     Raises:
         InputError: the folder exists.
     """
     if folder.exists():
         raise InputError(f"{folder}: exists already; expected the name of a new folder")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
+        unfinished = Path(scratch) / folder.name
+        unfinished.mkdir()
+        names = _write_files(unfinished, certificate, checked)
+        unfinished.rename(folder)
+    return names
+
+
+def _write_files(folder: Path, certificate: Path, checked: Checked) -> list[str]:
+    """Write the files of a packet; returns their names, without that of the hashes."""
     certification, content = checked.work, checked.content
-    folder.mkdir(parents=True)
     for file in (
         certificate,
         certificate.with_suffix(".csv"),
@@ -75,16 +88,13 @@ def write_packet(folder: Path, certificate: Path, checked: Checked) -> list[str]
     ):
         if file.exists():
             (folder / file.name).write_bytes(file.read_bytes())
-    with atomic_write(folder / _SCORES) as stream:
-        stream.writelines(json_text(row) + "\n" for row in _scored(certification))
-    with (
-        sheets_of_certificate(certificate, content) as sheets,
-        atomic_write(folder / _LABELS) as stream,
-    ):
-        labels = (r for sheet in sheets for r in read_rows(sheet) if r.label.strip())
-        cells = ((r.key, r.article, r.post, r.label, r.check or "") for r in labels)
-        write_csv(stream, _LABEL_COLUMNS, cells)
+    scored = "".join(json_text(row) + "\n" for row in _scored(certification))
+    _write(folder / _SCORES, scored)
+    with sheets_of_certificate(certificate, content) as sheets:
+        labels = [r for sheet in sheets for r in read_rows(sheet) if r.label.strip()]
+    cells = [(r.key, r.article, r.post, r.label, r.check or "") for r in labels]
     for name, header, rows in (
+        (_LABELS, _LABEL_COLUMNS, cells),
         ("flow.csv", ("rows", "number"), content["flow"]),
         ("groups.csv", _GROUP_COLUMNS, list(_groups(content))),
     ):
@@ -103,12 +113,14 @@ def write_packet(folder: Path, certificate: Path, checked: Checked) -> list[str]
         commands=f"{certification.plan['command']}\n{content['command']}".split("\n"),
         version=__version__,
     )
-    with atomic_write(folder / "README.md") as stream:
-        stream.write(protocol)
+    _write(folder / "README.md", protocol)
     names = sorted(path.name for path in folder.iterdir())
-    with atomic_write(folder / SUMS) as stream:
-        stream.writelines(f"{file_sha256(folder / n)}  {n}\n" for n in names)
+    _write(folder / SUMS, "".join(f"{file_sha256(folder / n)}  {n}\n" for n in names))
     return names
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def check_packet(folder: Path) -> dict[str, Any]:

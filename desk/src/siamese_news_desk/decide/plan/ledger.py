@@ -262,7 +262,7 @@ def _line(
     return {
         "sha256": seal_of(entry),
         "kind": entry["kind"],
-        **sketch.plain(),
+        **asdict(sketch),
         "criteria": _criteria_hash(plan),
         "order": _order(entry),
         "error": str(error),

@@ -7,7 +7,7 @@ it has all hashes of its set, so what two sketches share there estimates what th
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any
 
@@ -83,10 +83,6 @@ class Sketch:
     def read(cls, row: Mapping[str, Any]) -> "Sketch":
         """The sketch in a row of a list."""
         return cls(**{field.name: row[field.name] for field in fields(cls)})
-
-    def plain(self) -> dict[str, Any]:
-        """The sketch as JSON."""
-        return asdict(self)
 
     def relation(self, sketch: "Sketch") -> Relation:
         """Whether two populations are the same, or one is a part of the other.
