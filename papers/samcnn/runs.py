@@ -183,7 +183,7 @@ def ensemble(
     held_out = json.loads((folders[0] / "topics.json").read_text(encoding="utf-8"))[
         "dev"
     ]
-    fold = make_fold(collection, year, share=0.15, seed=0, named=held_out)
+    fold = make_fold(collection, year, share=0.15, seed=0, dev_topics=held_out)
     dev, test = (
         mean_run([read_run(folder / f"{part}.run.gz") for folder in folders])
         for part in ("dev", "test")

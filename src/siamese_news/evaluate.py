@@ -66,10 +66,10 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
         raise InputError(f"split is {plain['split']!r}; expected dev or test")
     if plain["relevance"] not in ("own", "event"):
         raise InputError(f"relevance is {plain['relevance']!r}; expected own or event")
-    for option, least in (("bootstrap", 0), ("randomization", 1)):
-        if plain[option] < least:
+    for option, minimum in (("bootstrap", 0), ("randomization", 1)):
+        if plain[option] < minimum:
             raise InputError(
-                f"{option}={plain[option]}: expected {least} or more samples"
+                f"{option}={plain[option]}: expected {minimum} or more samples"
             )
     data = SiameseDataModule(data=plain["data"], seed=plain["seed"])
     test = data.test if plain["split"] == "test" else data.dev
@@ -89,13 +89,13 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
         )
     if not results:
         raise InputError("nothing to evaluate: give model=DIR or peers=[bm25]")
-    first = results[0].evaluation.per_article["AP"]
+    baseline = results[0].evaluation.per_article["AP"]
     tests = {}
     for result in results[1:]:
-        other = result.evaluation.per_article["AP"]
+        system_ap = result.evaluation.per_article["AP"]
         tests[result.system] = randomization_test(
-            np.array([first[article] for article in first]),
-            np.array([other[article] for article in first]),
+            np.array([baseline[article] for article in baseline]),
+            np.array([system_ap[article] for article in baseline]),
             samples=plain["randomization"],
             seed=plain["seed"],
         )
@@ -135,8 +135,10 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
     text = build_text(config["vectors"], config["task"]["tokenizer"])
     background: list[str] = []
     if config["background"]["train"]:
-        other = SiameseDataModule(data=config["background"], seed=config["seed"])
-        background = list(other.train_set.texts())
+        background_data = SiameseDataModule(
+            data=config["background"], seed=config["seed"]
+        )
+        background = list(background_data.train_set.texts())
     for name in config["peers"]:
         if name == MEAN_GLOVE:
             bag = {"_target_": "siamese_news.encoders.BagEncoder"}
@@ -187,13 +189,13 @@ def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
 
     trained_on = model.trained_on
     collection = test.name.partition("/")[0]
-    same = trained_on.has_articles(
+    is_seen = trained_on.has_articles(
         collection, (article.id for article in test.articles)
     )
-    same |= trained_on.has_fingerprints(
+    is_seen |= trained_on.has_fingerprints(
         fingerprint(article.full_text) for article in test.articles
     )
-    articles = int(same.sum())
+    articles = int(is_seen.sum())
     posts = int(
         trained_on.has_posts(collection, (post.id for post in test.posts)).sum()
     )

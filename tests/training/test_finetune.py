@@ -149,7 +149,7 @@ def test_what_is_better_is_kept_and_knows_its_pairs(
 def test_the_comparison_is_by_article(shipped):
     held_out = evaluation_set(open_source("stories"), {"split": "test"})
     same = compare(shipped, shipped, [held_out])
-    assert (same.gain, same.low, same.high) == (0, 0, 0)
+    assert (same.gain, same.lower, same.upper) == (0, 0, 0)
     assert same.articles == len(held_out.articles)
     assert not same.better
 

@@ -531,7 +531,7 @@ def test_validation_follows_after_so_many_queries(folder, tmp_path, monkeypatch)
 def test_named_topics_are_held_out(folder):
     collection = read_reranking("small")
     named = ["2", "9", "10", "18", "30"]
-    fold = make_fold(collection, 2013, share=0.15, seed=0, named=named)
+    fold = make_fold(collection, 2013, share=0.15, seed=0, dev_topics=named)
     assert fold.dev == ["2", "9", "10", "30"] and fold.test == [
         str(n) for n in range(17, 25)
     ]
@@ -541,7 +541,7 @@ def test_named_topics_are_held_out(folder):
     with pytest.raises(
         InputError, match=r"validation_topics: 'small' has no topic 99 \(1 unknown"
     ):
-        make_fold(collection, 2013, share=0.15, seed=0, named=["1", "99"])
+        make_fold(collection, 2013, share=0.15, seed=0, dev_topics=["1", "99"])
 
 
 @pytest.mark.parametrize(

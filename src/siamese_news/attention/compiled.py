@@ -150,7 +150,7 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
 def _run(name: str, arguments: ctypes.Structure, count: int, numbers: int) -> None:
     """Call a loop for all of `count` heads or rows; ctypes lets other threads run meanwhile."""
     threads = 1 if numbers < SMALL else min(torch.get_num_threads(), count)
-    ends = [ctypes.c_int64(count * part // threads) for part in range(threads + 1)]
+    ends = [ctypes.c_int64(count * share // threads) for share in range(threads + 1)]
     function = getattr(library()[0], name)
     part_of = functools.partial(function, ctypes.byref(arguments))
     if threads == 1:

@@ -30,34 +30,34 @@ Places = tuple[tuple[int, int | None], ...]
 
 
 def _spread(
-    places: Places, sources: Sequence[Tensor], count: int
+    key_places: Places, sources: Sequence[Tensor], count: int
 ) -> Iterator[tuple[int, int, slice, slice]]:
     """For each key its number, its source, the tokens that have it and their columns there."""
-    for key, (source, offset) in enumerate(places):
+    for key, (source, offset) in enumerate(key_places):
         if offset is None:
             yield key, source, slice(0, count), slice(0, 1)
             continue
-        first = min(max(0, -offset), count)
+        start = min(max(0, -offset), count)
         last_columns = sources[source].shape[-1] - offset
-        stop = max(min(count, last_columns), first)
-        yield key, source, slice(first, stop), slice(first + offset, stop + offset)
+        stop = max(min(count, last_columns), start)
+        yield key, source, slice(start, stop), slice(start + offset, stop + offset)
 
 
-def _dot(query: Tensor, places: Places, sources: Sequence[Tensor]) -> Tensor:
+def _dot(query: Tensor, key_places: Places, sources: Sequence[Tensor]) -> Tensor:
     """(H, K, M) products of each query (H, head_dim, M) with its keys; 0 where there is none."""
     count = query.shape[-1]
-    scores = query.new_zeros(query.shape[0], len(places), count)
-    for key, source, tokens, columns in _spread(places, sources, count):
+    scores = query.new_zeros(query.shape[0], len(key_places), count)
+    for key, source, tokens, columns in _spread(key_places, sources, count):
         product = query[..., tokens] * sources[source][..., columns]
         torch.sum(product, 1, out=scores[:, key, tokens])
     return scores
 
 
-def _gather(weights: Tensor, places: Places, sources: Sequence[Tensor]) -> Tensor:
+def _gather(weights: Tensor, key_places: Places, sources: Sequence[Tensor]) -> Tensor:
     """(H, head_dim, M) weighted sum of each token's sources; weights (H, K, M)."""
     count = weights.shape[-1]
     mixed = weights.new_zeros(*sources[0].shape[:2], count)
-    for key, source, tokens, columns in _spread(places, sources, count):
+    for key, source, tokens, columns in _spread(key_places, sources, count):
         mixed[..., tokens].addcmul_(
             weights[:, key, None, tokens], sources[source][..., columns]
         )
@@ -65,15 +65,15 @@ def _gather(weights: Tensor, places: Places, sources: Sequence[Tensor]) -> Tenso
 
 
 def _scatter(
-    weights: Tensor, places: Places, sources: Sequence[Tensor], states: Tensor
+    weights: Tensor, key_places: Places, sources: Sequence[Tensor], states: Tensor
 ) -> list[Tensor]:
     """The gradient of each source: the transpose of `_gather`, applied to (H, head_dim, M)."""
     back = [
         torch.zeros_like(source, memory_format=torch.contiguous_format)
         for source in sources
     ]
-    for key, source, tokens, columns in _spread(places, sources, weights.shape[-1]):
-        if places[key][1] is None:
+    for key, source, tokens, columns in _spread(key_places, sources, weights.shape[-1]):
+        if key_places[key][1] is None:
             back[source] += states @ weights[:, key, :, None]
             continue
         back[source][..., columns].addcmul_(
@@ -87,11 +87,11 @@ class _Dot(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, bias: Tensor, places: Places, *keys: Tensor
+        ctx: Any, query: Tensor, bias: Tensor, key_places: Places, *keys: Tensor
     ) -> Tensor:
-        ctx.places = places
+        ctx.places = key_places
         ctx.save_for_backward(query, *keys)
-        return _dot(query, places, keys).add_(bias)
+        return _dot(query, key_places, keys).add_(bias)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
@@ -104,10 +104,12 @@ class _Mix(torch.autograd.Function):
     """Values mixed by the weights: (H, head_dim, M)."""
 
     @staticmethod
-    def forward(ctx: Any, weights: Tensor, places: Places, *values: Tensor) -> Tensor:
-        ctx.places = places
+    def forward(
+        ctx: Any, weights: Tensor, key_places: Places, *values: Tensor
+    ) -> Tensor:
+        ctx.places = key_places
         ctx.save_for_backward(weights, *values)
-        return _gather(weights, places, values)
+        return _gather(weights, key_places, values)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
@@ -141,8 +143,8 @@ _Mixer = Callable[[Tile, _TileStates], Tensor]
 def _by_loop(real: Tensor, alphas: Tensor, tile: Tile, states: _TileStates) -> Tensor:
     """The mixed values of a tile by the compiled loop; see `_Mixer`."""
     itself = (None, None) if states.itself is None else states.itself
-    others = (*states.window, *itself, *states.relays)
-    return RingLoop.apply(tile, real, alphas, states.query, *others)
+    keys_and_values = (*states.window, *itself, *states.relays)
+    return RingLoop.apply(tile, real, alphas, states.query, *keys_and_values)
 
 
 # Without gradients the ring on a CPU runs over this many tokens at a time: its memory stays in the
@@ -263,11 +265,15 @@ class RingAttention(Attention):
         with_embedding = embeddings is not None
         mix = self._mixer(nodes, mask, with_embedding)
         # A GPU is slow by many small steps, and its cache is not what they are cut for.
-        whole = torch.is_grad_enabled() or self.record or nodes.device.type != "cpu"
-        updated = nodes.new_empty(dim, 0 if whole else batch * length)
+        is_single_tile = (
+            torch.is_grad_enabled() or self.record or nodes.device.type != "cpu"
+        )
+        updated = nodes.new_empty(dim, 0 if is_single_tile else batch * length)
         # Under autocast a product has another type than the buffer.
-        in_place = not (whole or torch.is_autocast_enabled(nodes.device.type))
-        for texts, columns_of_tile in tiles(batch, length, None if whole else TILE):
+        in_place = not (is_single_tile or torch.is_autocast_enabled(nodes.device.type))
+        for texts, columns_of_tile in tiles(
+            batch, length, None if is_single_tile else TILE
+        ):
             halo = self._halo(columns_of_tile, length)
             tile = Tile(
                 radius=self.radius,
@@ -288,7 +294,7 @@ class RingAttention(Attention):
             to = updated[:, columns_of_tile] if in_place else None
             if self.output is not None:
                 joined = projected(self.output, joined, to)
-            if whole:
+            if is_single_tile:
                 updated = joined
             elif to is None or self.output is None:
                 updated[:, columns_of_tile] = joined
@@ -308,13 +314,15 @@ class RingAttention(Attention):
         """The mixed values of a tile by products with shifted columns; see `_Mixer`."""
         tokens = slice(tile.start, tile.stop)
         middle = tile.start - tile.halo
-        sources, places = self._sources(
+        sources, key_places = self._sources(
             states.window, middle, states.itself, tile.itself
         )
         hub, offset = _relays_of(states.relays, states.texts, tokens)
-        places.append((len(sources), offset))
+        key_places.append((len(sources), offset))
         bias_of_tile = bias[:, tokens].contiguous()
-        return self._attend(states.query, [*sources, hub], tuple(places), bias_of_tile)
+        return self._attend(
+            states.query, [*sources, hub], tuple(key_places), bias_of_tile
+        )
 
     def _loop_alphas(self, nodes: Tensor, with_embedding: bool) -> Tensor | None:
         """The alphas (H,) that the compiled loop takes; None where it cannot run."""
@@ -329,9 +337,9 @@ class RingAttention(Attention):
         Its ends are multiples of 16: other products of matrices are up to a half slower.
         """
         beyond = self.radius if tile.stop - tile.start < length else 0
-        first = max(tile.start - beyond, 0) // 16 * 16
+        begin = max(tile.start - beyond, 0) // 16 * 16
         end = -(-(tile.stop + beyond) // 16) * 16
-        return slice(first, end)
+        return slice(begin, end)
 
     def _sources(
         self,
@@ -346,25 +354,27 @@ class RingAttention(Attention):
         these are not the nodes.
         """
         steps = range(-self.radius, self.radius + 1)
-        places: list[tuple[int, int | None]] = [(0, middle + step) for step in steps]
+        key_places: list[tuple[int, int | None]] = [
+            (0, middle + step) for step in steps
+        ]
         if itself is not None:
-            return [window, itself], [*places, (1, 0)]
+            return [window, itself], [*key_places, (1, 0)]
         if with_embedding:
-            places.append((0, middle))
-        return [window], places
+            key_places.append((0, middle))
+        return [window], key_places
 
     def _attend(
         self,
         query: Tensor,
         sources: Sequence[Sequence[Tensor]],
-        places: Places,
+        key_places: Places,
         bias: Tensor,
     ) -> Tensor:
         """Mix the values of a tile: (H, head_dim, M)."""
         keys, values = zip(*sources, strict=True)
-        scores = _Dot.apply(query, bias, places, *keys) * self.scale
+        scores = _Dot.apply(query, bias, key_places, *keys) * self.scale
         weights = self._weigh(scores[None], None, 2)[0]
-        return _Mix.apply(weights.to(query.dtype), places, *values)
+        return _Mix.apply(weights.to(query.dtype), key_places, *values)
 
     def _project(self, linear: nn.Linear, columns: Columns) -> Tensor:
         """(H, head_dim, M)."""

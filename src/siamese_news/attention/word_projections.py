@@ -92,10 +92,10 @@ def tiles(batch: int, length: int, size: int | None) -> Iterator[tuple[slice, sl
     rows = max(size // length, 1)
     even = 16 // math.gcd(length, 16)  # this many texts fill a multiple of 16 columns
     rows = rows // even * even or rows
-    for first in range(0, batch, rows):
-        texts = slice(first, min(first + rows, batch))
+    for first_text in range(0, batch, rows):
+        texts = slice(first_text, min(first_text + rows, batch))
         end = texts.stop * length
-        for start in range(first * length, end, size):
+        for start in range(first_text * length, end, size):
             yield texts, slice(start, min(start + size, end))
 
 

@@ -69,8 +69,11 @@ class BM25:
         )
         if background is not None:
             pool = _idf(np.asarray((counts > 0).sum(axis=0)).ravel(), len(posts))
-            other = count_matrix(background, self._vocabulary)
-            idf = _idf(np.asarray((other > 0).sum(axis=0)).ravel(), other.shape[0])
+            background_counts = count_matrix(background, self._vocabulary)
+            idf = _idf(
+                np.asarray((background_counts > 0).sum(axis=0)).ravel(),
+                background_counts.shape[0],
+            )
             matrix = matrix @ sparse.diags(idf / pool)
         self._matrix = matrix.tocsr().astype(np.float32)
         return self

@@ -47,33 +47,33 @@ class TfIdf:
         Raises:
             InputError: no text has a word, or there is not one background text.
         """
-        other = [] if background is None else list(background)
-        if background is not None and not other:
+        background_texts = [] if background is None else list(background)
+        if background is not None and not background_texts:
             raise InputError(
                 "the background has no text; expected some, or None for the posts"
             )
-        for text in (*posts, *other):
+        for text in (*posts, *background_texts):
             check_tokens(text)
         self._vectorizer: Any = TfidfVectorizer(
             analyzer=_content, sublinear_tf=True, dtype=np.float32
         )
         try:
-            self._vectorizer.fit([*posts, *other])
+            self._vectorizer.fit([*posts, *background_texts])
         except ValueError as error:
             raise InputError(
                 f"no post has a word that is not a stop word ({error})"
             ) from None
-        if other:
+        if background_texts:
             reference = TfidfVectorizer(
                 analyzer=_content, sublinear_tf=True, dtype=np.float32
             )
             options_there = {}
-            if any(map(_content, other)):
-                reference.fit(other)
+            if any(map(_content, background_texts)):
+                reference.fit(background_texts)
                 options_there = dict(
                     zip(reference.get_feature_names_out(), reference.idf_, strict=True)
                 )
-            greatest = smoothed_idf(0.0, len(other), add=1.0)
+            greatest = smoothed_idf(0.0, len(background_texts), add=1.0)
             words = self._vectorizer.get_feature_names_out()
             self._vectorizer.idf_ = np.array(
                 [options_there.get(w, greatest) for w in words], np.float32

@@ -136,8 +136,8 @@ def _class_and_options(config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
             names = ", ".join(sorted(SPARSITIES))
             raise InputError(f"sparsity class is {name!r}; expected one of {names}")
         options["sparsity"] = functools.partial(SPARSITIES[name], **inner)
-    for part in ("context", "encoder"):  # of encoders that hold another one
-        if isinstance(options.get(part), Mapping):
-            inner_class, inner = _class_and_options(options[part])
-            options[part] = functools.partial(inner_class, **inner)
+    for option in ("context", "encoder"):  # of encoders that hold another one
+        if isinstance(options.get(option), Mapping):
+            inner_class, inner = _class_and_options(options[option])
+            options[option] = functools.partial(inner_class, **inner)
     return encoder, options

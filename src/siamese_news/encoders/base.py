@@ -260,11 +260,11 @@ def places_of(starts: Tensor, count: int) -> Tensor:
     return torch.arange(count, device=starts.device) - starts.repeat_interleave(lengths)
 
 
-def lead_weights(places: Tensor, half: float) -> Tensor:
+def lead_weights(positions: Tensor, half: float) -> Tensor:
     """The weight of a token by its position, 1 at the first: news puts first what matters most.
 
     Args:
-        places: 0 is the first.
+        positions: 0 is the first.
         half: the position that counts 1/2.
 
     Example:
@@ -273,7 +273,7 @@ def lead_weights(places: Tensor, half: float) -> Tensor:
         >>> lead_weights(torch.tensor([0, 50, 150]), 50.0)
         tensor([1.0000, 0.5000, 0.2500])
     """
-    return 1 / (1 + places / half)
+    return 1 / (1 + positions / half)
 
 
 def masked_max(states: Tensor, mask: Tensor) -> Tensor:

@@ -184,8 +184,8 @@ def unknown_vectors(ids: Tensor, size: int, bound: float | None) -> Tensor:
     if bound is not None:
         # The upper 24 bits, which a float32 holds exactly.
         return (_shift(bits, 40).to(torch.float32) / (2**23 - 0.5) - 1) * bound
-    places = torch.arange(64, device=ids.device)
-    signs = ((bits[:, :, None] >> places) & 1).flatten(1)[:, :size]
+    bit_positions = torch.arange(64, device=ids.device)
+    signs = ((bits[:, :, None] >> bit_positions) & 1).flatten(1)[:, :size]
     return (signs * 2 - 1).to(torch.float32) / size**0.5
 
 
@@ -197,6 +197,6 @@ def _splitmix64(value: Tensor) -> Tensor:
     return value ^ _shift(value, 31)
 
 
-def _shift(value: Tensor, places: int) -> Tensor:
+def _shift(value: Tensor, n_bits: int) -> Tensor:
     """Shift right without copying the sign."""
-    return (value >> places) & ((1 << (64 - places)) - 1)
+    return (value >> n_bits) & ((1 << (64 - n_bits)) - 1)

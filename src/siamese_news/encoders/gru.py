@@ -88,11 +88,11 @@ class GRUEncoder(Encoder):
         states = embeddings.transpose(0, 1)
         real = mask.t()[:, :, None]
         for layer in range(gru.num_layers):
-            read = [self._read(states, real, f"l{layer}")]
+            directions = [self._read(states, real, f"l{layer}")]
             if gru.bidirectional:
-                read.append(self._read(states, real, f"l{layer}_reverse"))
-            states = torch.cat([all_states for _, all_states in read], 2)
-        return torch.cat([final for final, _ in read], 1)
+                directions.append(self._read(states, real, f"l{layer}_reverse"))
+            states = torch.cat([all_states for _, all_states in directions], 2)
+        return torch.cat([final for final, _ in directions], 1)
 
     def _read(self, states: Tensor, real: Tensor, name: str) -> tuple[Tensor, Tensor]:
         """The last state (B, hidden) and all (S, B, hidden) of one direction of one layer.
@@ -127,8 +127,8 @@ class GRUEncoder(Encoder):
             return scan(step, state, (gates, real), reverse=backwards)
         order = range(len(states))
         all_states = []
-        for place in reversed(order) if backwards else order:
-            state, _ = step(state, (gates[place], real[place]))
+        for position in reversed(order) if backwards else order:
+            state, _ = step(state, (gates[position], real[position]))
             all_states.append(state)
         return state, torch.stack(all_states[::-1] if backwards else all_states)
 
@@ -147,9 +147,9 @@ def _are_listed(gru: nn.GRU) -> bool:
 def _current_weights(module: nn.Module) -> Iterator[None]:
     """Let each GRU in the module list its weights anew when it is called."""
     lists = {
-        part: part._flat_weights
-        for part in module.modules()
-        if isinstance(part, nn.GRU)
+        submodule: submodule._flat_weights
+        for submodule in module.modules()
+        if isinstance(submodule, nn.GRU)
     }
     handles = [gru.register_forward_pre_hook(_list_weights) for gru in lists]
     try:

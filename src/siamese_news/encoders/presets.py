@@ -59,10 +59,10 @@ def _composed(name: str) -> dict[str, Any]:
     return options
 
 
-def _merge(options: dict[str, Any], more: dict[str, Any]) -> None:
-    for key, value in more.items():
-        both = isinstance(value, dict) and isinstance(options.get(key), dict)
-        options[key] = {**options[key], **value} if both else value
+def _merge(options: dict[str, Any], changes: dict[str, Any]) -> None:
+    for key, value in changes.items():
+        are_mappings = isinstance(value, dict) and isinstance(options.get(key), dict)
+        options[key] = {**options[key], **value} if are_mappings else value
 
 
 def _read(name: str) -> tuple[dict[str, Any], list[str]]:

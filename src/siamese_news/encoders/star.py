@@ -207,9 +207,11 @@ class StarEncoder(Encoder):
         """See `Encoder`. The first ring's queries, keys and values are those of the words."""
         embeddings = words.dense(rows, mask)
         # They are not if a layer lies between the words and the ring.
-        same = self.positions == "none" and not len(self.norms) and not self.training
+        reads_words = (
+            self.positions == "none" and not len(self.norms) and not self.training
+        )
         states = self.states(
-            embeddings, mask, weights, words.at(rows) if same else None
+            embeddings, mask, weights, words.at(rows) if reads_words else None
         )
         return self.pool(*states, mask, weights)
 
@@ -299,10 +301,10 @@ def _heads(width: int, heads: int | None, head_dim: int | None) -> tuple[int, in
     if head_dim is not None or heads is None:
         return 10 if heads is None else heads, 30 if head_dim is None else head_dim
     if heads < 1 or width % heads:
-        whole = [str(number) for number in range(1, 33) if width % number == 0]
+        divisors = [str(number) for number in range(1, 33) if width % number == 0]
         raise ValueError(
             f"StarEncoder got heads={heads} for input_dim={width}, which it does not divide; "
-            f"expected a divisor ({', '.join(whole)}), or give head_dim as well: "
+            f"expected a divisor ({', '.join(divisors)}), or give head_dim as well: "
             "heads * head_dim need not be input_dim"
         )
     return heads, width // heads

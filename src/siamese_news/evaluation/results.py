@@ -47,17 +47,17 @@ def evaluate_system(
     If all articles are seeds of one story, there is one ranking, by the mean score over them.
     `bootstrap` is the number of samples for the intervals over articles; 0 for none.
     """
-    every = make_blocks(test.articles, test.posts)
+    blocks = make_blocks(test.articles, test.posts)
     article_ids = [article.id for article in test.articles]
     if test.one_story:
         article_ids = list(test.qrels)[:1]
 
     def mean() -> Iterator[tuple[int, np.ndarray]]:
-        for start, scores in every():
+        for start, scores in blocks():
             yield start, scores.mean(axis=0, keepdims=True)
 
     evaluation = evaluate_blocks(
-        mean if test.one_story else every,
+        mean if test.one_story else blocks,
         article_ids=article_ids,
         post_ids=[post.id for post in test.posts],
         qrels=test.qrels,
@@ -171,8 +171,8 @@ def results_markdown(
             "scores": result.kind,
             **figures(result),
         }
-        low, high = result.evaluation.intervals.get("macro/AP", (None, None))
-        row["MAP 95%"] = None if low is None else f"{low:.3f}–{high:.3f}"
+        lower, upper = result.evaluation.intervals.get("macro/AP", (None, None))
+        row["MAP 95%"] = None if lower is None else f"{lower:.3f}–{upper:.3f}"
         if tests is not None:
             row["p"] = tests.get(result.system)
         summary.append(row)
@@ -189,7 +189,7 @@ def results_markdown(
 
 
 def model_card(
-    task: str, config: Mapping[str, Any], row: Mapping[str, Any], **more: Any
+    task: str, config: Mapping[str, Any], row: Mapping[str, Any], **extra: Any
 ) -> str:
     """The card of a model that ``link``, ``rerank`` or ``distil`` trained, from its template."""
     values = {
@@ -198,7 +198,7 @@ def model_card(
         "about": provenance(),
         "table": markdown_table([row]),
     }
-    return _rendered(f"{task}_card", **values, **more)
+    return _rendered(f"{task}_card", **values, **extra)
 
 
 def _rendered(name: str, **values: Any) -> str:

@@ -21,10 +21,10 @@ FIRST_BIGRAM = 3 << 61
 
 def bigram_ids(ids: Ids) -> Ids:
     """The ids of the pairs of neighbors, in their order: one fewer than the words."""
-    left = ids[:-1].astype(np.uint64)
-    right = ids[1:].astype(np.uint64)
-    by_left = left * np.uint64(0x9E3779B97F4A7C15)
-    by_right = right + np.uint64(0x7F4A7C15)
+    left_ids = ids[:-1].astype(np.uint64)
+    right_ids = ids[1:].astype(np.uint64)
+    by_left = left_ids * np.uint64(0x9E3779B97F4A7C15)
+    by_right = right_ids + np.uint64(0x7F4A7C15)
     mixed = finalized(by_left ^ by_right)
     return (mixed >> np.uint64(3)).astype(np.int64) + FIRST_BIGRAM
 
@@ -60,8 +60,8 @@ def counted(texts: Sequence[Ids]) -> tuple[Ids, Ids, Ids, int]:
     ids = by_row.indices
     changes = np.ones(len(ids), bool)
     changes[1:] = (ids[1:] != ids[:-1]) | (rows[1:] != rows[:-1])
-    first = np.flatnonzero(changes)
-    return rows[first], ids[first], np.diff(first, append=len(ids)), len(joined)
+    starts = np.flatnonzero(changes)
+    return rows[starts], ids[starts], np.diff(starts, append=len(ids)), len(joined)
 
 
 def distinct_with_bigrams(texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
@@ -88,8 +88,9 @@ def distinct_with_bigrams(texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
 def mean_factors(texts: Sequence[Ids], factors: Factors) -> NDArray[Any]:
     """For each pair of `distinct`, the mean factor of the id's occurrences in the text."""
     joined = TokenIds.of(texts)
-    different, place = np.unique(joined.flat, return_inverse=True)
-    keys = joined.rows * max(len(different), 1) + place  # one number for each (row, id)
+    different, column = np.unique(joined.flat, return_inverse=True)
+    # One number for each (row, id).
+    keys = joined.rows * max(len(different), 1) + column
     _, pair, counts = np.unique(keys, return_inverse=True, return_counts=True)
     flat = np.concatenate([*factors, np.zeros(0, np.float32)])
     sums = np.bincount(pair, weights=flat, minlength=len(counts))

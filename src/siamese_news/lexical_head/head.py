@@ -67,11 +67,15 @@ class TermHead:
         options: Mapping[str, Any],
     ) -> "TermHead":
         """The head whose background are these texts, as word ids, with an option of conf/terms."""
-        every = [*articles, *posts]
-        pairs = bigram_counters(every)
+        background_texts = [*articles, *posts]
+        pairs = bigram_counters(background_texts)
         kind = TermOptions.of(options)
         head = cls(
-            frequencies, pairs, texts=len(every), typical=(1.0, 1.0), options=kind
+            frequencies,
+            pairs,
+            texts=len(background_texts),
+            typical=(1.0, 1.0),
+            options=kind,
         )
         pool = PoolCounts(len(head.frequencies))
         for block in blocks(posts):
@@ -124,10 +128,10 @@ class TermHead:
         Raises:
             InputError: the number of texts or the typical lengths cannot be those of these texts.
         """
-        most = int(frequencies.max(initial=0))
-        if int(frequencies.min(initial=0)) < 0 or most > self.texts:
+        largest = int(frequencies.max(initial=0))
+        if int(frequencies.min(initial=0)) < 0 or largest > self.texts:
             raise InputError(
-                f"terms: texts={self.texts}, and a word is in {most} of them; expected at least as "
+                f"terms: texts={self.texts}, and a word is in {largest} of them; expected at least as "
                 "many texts as the most frequent word is in"
             )
         self.frequencies = frequencies

@@ -16,8 +16,8 @@ class Bounds:
     """The numbers that an option takes, in words, and the limits."""
 
     words: str
-    least: float
-    most: float = math.inf
+    minimum: float
+    maximum: float = math.inf
 
 
 _ANY = Bounds("a number", -math.inf)
@@ -288,17 +288,17 @@ class TermOptions:
     def __post_init__(self) -> None:
         values = dict(_checked_numbers(self, ""))
 
-        def expect(fits: bool, names: Sequence[str], expected: str) -> None:
-            if not fits:
-                shown = ", ".join(f"{name}={values[name]}" for name in names)
-                raise InputError(f"terms: {shown}; expected {expected}")
+        def expect(is_met: bool, names: Sequence[str], expected: str) -> None:
+            if not is_met:
+                pairs = ", ".join(f"{name}={values[name]}" for name in names)
+                raise InputError(f"terms: {pairs}; expected {expected}")
 
         for cosine, excess in _PARTS_OF_ONE:
-            fits = values[cosine] + values[excess] <= 1
-            expect(fits, (cosine, excess), "a sum of at most 1")
-        for part, low, high in _ASCENDING:
-            names = (f"{part}.{low}", f"{part}.{high}")
-            expect(values[names[0]] < values[names[1]], names, f"{low} < {high}")
+            total = values[cosine] + values[excess]
+            expect(total <= 1, (cosine, excess), "a sum of at most 1")
+        for ramp, start, end in _ASCENDING:
+            names = (f"{ramp}.{start}", f"{ramp}.{end}")
+            expect(values[names[0]] < values[names[1]], names, f"{start} < {end}")
         rule = self.feedback
         expect(
             rule.least <= min(rule.posts, rule.focused_posts),
@@ -350,6 +350,6 @@ def _checked_numbers(options: Any, prefix: str) -> Iterator[tuple[str, Any]]:
             raise InputError(
                 f"terms: {name}={value!r}; expected {number} up to {_MOST:,}"
             )
-        if not bounds.least <= value <= bounds.most:
+        if not bounds.minimum <= value <= bounds.maximum:
             raise InputError(f"terms: {name}={value}; expected {bounds.words}")
         yield name, value

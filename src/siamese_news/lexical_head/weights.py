@@ -27,8 +27,8 @@ def looked_up(ids: Ids, tables: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
     """The values of ids in tables of words, of words outside the vocabulary, and of pairs."""
     values = np.empty(len(ids))
     masks = groups(ids, len(tables[0]))
-    for mask, table, place in zip(masks, tables, places(ids, tables), strict=True):
-        values[mask] = table[place]
+    for mask, table, indices in zip(masks, tables, places(ids, tables), strict=True):
+        values[mask] = table[indices]
     return values
 
 
@@ -66,8 +66,10 @@ class TermWeights:
         words = self.options.focused_pool.headline
         if self.headline and words:
             headlines = [ids[:words] for ids in texts]
-            first = self._article_rows(headlines, columns, factors, lead=False)
-            vectors = (1 - self.headline) * vectors + self.headline * first
+            headline_vectors = self._article_rows(
+                headlines, columns, factors, lead=False
+            )
+            vectors = (1 - self.headline) * vectors + self.headline * headline_vectors
         return sparse.csr_matrix(vectors)
 
     def _article_rows(
@@ -79,16 +81,18 @@ class TermWeights:
         values = []
         for row, (text, row_factors) in enumerate(zip(texts, factors, strict=True)):
             for share, occurrences, by in self._parts(text, row_factors[: len(text)]):
-                ids, first, place, counts = np.unique(
+                ids, first_occurrence, inverse, counts = np.unique(
                     occurrences,
                     return_index=True,
                     return_inverse=True,
                     return_counts=True,
                 )
-                sums = np.bincount(place, weights=by, minlength=len(ids))
+                sums = np.bincount(inverse, weights=by, minlength=len(ids))
                 weights = self.of(ids) * (1 + np.log(counts)) * (sums / counts)
                 if lead:
-                    weights = weights / (1 + first / self.options.lead_half_life)
+                    weights = weights / (
+                        1 + first_occurrence / self.options.lead_half_life
+                    )
                 length = np.linalg.norm(weights) or 1.0
                 rows.append(np.full(len(ids), row))
                 columns_of.append(np.searchsorted(columns, ids))
@@ -162,8 +166,8 @@ class PoolCounts:
 
     def add(self, rows: Ids, ids: Ids, posts: int) -> None:
         """Add `posts` texts with the distinct (row, id) pairs of their features."""
-        for counts, place in zip(self.counts, places(ids, self.counts), strict=True):
-            np.add.at(counts, place, 1)
+        for counts, indices in zip(self.counts, places(ids, self.counts), strict=True):
+            np.add.at(counts, indices, 1)
         self.posts += posts
 
     def of(self, ids: Ids) -> NDArray[np.float64]:
@@ -192,5 +196,7 @@ def _csr(
     def joined(parts: list[Any]) -> NDArray[Any]:
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    places = (joined(rows).astype(np.int64), joined(columns).astype(np.int64))
-    return sparse.csr_matrix((joined(values).astype(np.float32), places), shape=shape)
+    coordinates = (joined(rows).astype(np.int64), joined(columns).astype(np.int64))
+    return sparse.csr_matrix(
+        (joined(values).astype(np.float32), coordinates), shape=shape
+    )

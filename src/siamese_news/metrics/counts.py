@@ -47,9 +47,11 @@ class RankingCounts:
         self._pooled_counts = np.zeros((groups, len(self._pooled)), dtype=np.int64)
         self._article_counts = np.zeros(self._needles.shape, dtype=np.int64)
 
-    def update(self, first: int, scores: np.ndarray) -> None:
-        """Count a block of the scores (A, n) of the first pass, which begins with post `first`."""
-        ranks = self._relevance.post_ranks[first : first + scores.shape[1]]
+    def update(self, first_column: int, scores: np.ndarray) -> None:
+        """Count a block of the scores (A, n) of the first pass; `first_column` is its first post."""
+        ranks = self._relevance.post_ranks[
+            first_column : first_column + scores.shape[1]
+        ]
         for start, chunk in key_chunks(scores, ranks):
             for row, keys in enumerate(chunk, start):
                 self._pooled_counts[self._group[row]] += _at_least(self._pooled, keys)
@@ -86,12 +88,12 @@ class RankingCounts:
             figures = _pooled_figures(
                 positives=samples @ self._positives,
                 at_least=samples @ counts[:, ::2],
-                more=samples @ counts[:, 1::2],
+                above=samples @ counts[:, 1::2],
                 pairs=samples.sum(1) * sizes,
             )
             parts.append(figures)
         return {
-            name: np.concatenate([part[name] for part in parts])
+            name: np.concatenate([chunk_figures[name] for chunk_figures in parts])
             for name in ("AP", "AUC")
         }
 
@@ -118,16 +120,16 @@ class RankingCounts:
 
     def _area(self, pairs: np.ndarray, negatives: int) -> float:
         """ROC-AUC of an article by its relevant pairs and the number of its other posts."""
-        at_least, _, more = self._article_counts[pairs].T
+        at_least, _, above = self._article_counts[pairs].T
         scores = self._needles[pairs, 0]
         ascending = np.sort(scores)
-        relevant_more = len(pairs) - np.searchsorted(ascending, scores, "right")
+        relevant_above = len(pairs) - np.searchsorted(ascending, scores, "right")
         relevant_at_least = len(pairs) - np.searchsorted(ascending, scores, "left")
         # Of the counts, those of posts that are not relevant.
-        others_more = more - relevant_more
-        others_at_least = at_least - relevant_at_least
+        irrelevant_above = above - relevant_above
+        irrelevant_at_least = at_least - relevant_at_least
         # A tie is half a win.
-        wins = negatives - 0.5 * (others_more + others_at_least)
+        wins = negatives - 0.5 * (irrelevant_above + irrelevant_at_least)
         return float(wins.mean() / negatives)
 
 
@@ -141,14 +143,14 @@ def _at_least(needles: np.ndarray, keys: np.ndarray) -> np.ndarray:
 
 
 def _pooled_figures(
-    positives: np.ndarray, at_least: np.ndarray, more: np.ndarray, pairs: np.ndarray
+    positives: np.ndarray, at_least: np.ndarray, above: np.ndarray, pairs: np.ndarray
 ) -> dict[str, np.ndarray]:
     """AP and AUC from counts at the ascending distinct scores of relevant pairs.
 
     Args:
         positives: (samples, U) relevant pairs with exactly this score.
         at_least: (samples, U) pairs with at least this score.
-        more: (samples, U) pairs with more.
+        above: (samples, U) pairs with a higher one.
         pairs: (samples,) all pairs.
     """
     relevant_above = positives[:, ::-1].cumsum(axis=1)[:, ::-1]
@@ -163,9 +165,9 @@ def _pooled_figures(
         )
         average = (positives * precision).sum(axis=1) / total
         # Pairs that are not relevant, with at least this score and with more; a tie is half lost.
-        others_at_least = at_least - relevant_above
-        others_more = more - (relevant_above - positives)
-        lost = 0.5 * (others_at_least + others_more)
+        irrelevant_at_least = at_least - relevant_above
+        irrelevant_above = above - (relevant_above - positives)
+        lost = 0.5 * (irrelevant_at_least + irrelevant_above)
         wins = positives * (negatives[:, None] - lost)
         area = wins.sum(axis=1) / (total * negatives)
     return {"AP": average, "AUC": area}

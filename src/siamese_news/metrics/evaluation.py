@@ -127,24 +127,24 @@ def _stream(
 ) -> None:
     """Pass each block to `update`; a `ValueError` if they are not the whole matrix."""
     covered = np.zeros(width, dtype=bool)
-    for first, scores in blocks():
+    for first_column, scores in blocks():
         if (
             scores.ndim != 2
             or len(scores) != rows
-            or first < 0
-            or first + scores.shape[1] > width
+            or first_column < 0
+            or first_column + scores.shape[1] > width
         ):
             raise ValueError(
-                f"a block at column {first} has shape {scores.shape}; expected ({rows}, n) within "
-                f"{width} columns: rows are unique articles, columns unique posts"
+                f"a block at column {first_column} has shape {scores.shape}; expected ({rows}, n) "
+                f"within {width} columns: rows are unique articles, columns unique posts"
             )
-        update(first, scores)
-        part = covered[first : first + scores.shape[1]]
-        if part.any():
+        update(first_column, scores)
+        is_covered = covered[first_column : first_column + scores.shape[1]]
+        if is_covered.any():
             raise ValueError(
-                f"the block at column {first} repeats a column; expected each once"
+                f"the block at column {first_column} repeats a column; expected each once"
             )
-        part[:] = True
+        is_covered[:] = True
     if not covered.all():
         raise ValueError(
             f"blocks covered {int(covered.sum())} of {width} columns; expected all of them each "

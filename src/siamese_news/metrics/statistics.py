@@ -48,13 +48,13 @@ def percentile_interval(draws: np.ndarray) -> tuple[float, float]:
     """The middle 95% of `draws` (NaN draws left out)."""
     # 2.5 and a rounding error, which all recorded intervals have.
     tail = 100 * (1 - 0.95) / 2
-    low, high = np.nanpercentile(draws, [tail, 100 - tail])
-    return float(low), float(high)
+    lower, upper = np.nanpercentile(draws, [tail, 100 - tail])
+    return float(lower), float(upper)
 
 
 def randomization_test(
-    first: Sequence[float] | np.ndarray,
-    second: Sequence[float] | np.ndarray,
+    baseline: Sequence[float] | np.ndarray,
+    system: Sequence[float] | np.ndarray,
     *,
     samples: int = 100_000,
     exact_up_to: int = 16,
@@ -67,8 +67,8 @@ def randomization_test(
     is counted as one more, so that p is never 0 (Smucker, Allan and Carterette, CIKM 2007).
 
     Args:
-        first: (n,) values of one system by query.
-        second: (n,) values of the other, same queries in the same order.
+        baseline: (n,) values of one system by query.
+        system: (n,) values of the other, same queries in the same order.
         samples: how many random exchanges.
         exact_up_to: enumerate when at most this many queries differ.
         seed: of the drawing.
@@ -84,8 +84,8 @@ def randomization_test(
         >>> randomization_test([0.9, 0.8, 0.7], [0.1, 0.2, 0.3])  # 2 of 8 exchanges differ as much
         0.25
     """
-    ours = np.asarray(first, dtype=np.float64)
-    theirs = np.asarray(second, dtype=np.float64)
+    ours = np.asarray(baseline, dtype=np.float64)
+    theirs = np.asarray(system, dtype=np.float64)
     if ours.shape != theirs.shape or ours.ndim != 1 or not len(ours):
         raise ValueError(
             f"got shapes {ours.shape} and {theirs.shape}; expected one value per query each"
@@ -102,10 +102,10 @@ def randomization_test(
         return float((np.abs(signs @ differences) >= bar).mean())
     generator = np.random.default_rng(seed)
     count = 0
-    left = samples
-    while left:
-        size = min(left, max(1, _CHUNK // n))
+    n_remaining = samples
+    while n_remaining:
+        size = min(n_remaining, max(1, _CHUNK // n))
         signs = generator.integers(0, 2, size=(size, n), dtype=np.int8) * 2.0 - 1.0
         count += int((np.abs(signs @ differences) >= bar).sum())
-        left -= size
+        n_remaining -= size
     return (count + 1) / (samples + 1)

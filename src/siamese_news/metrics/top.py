@@ -55,15 +55,17 @@ class RankingTop:
         # Keys and ranks of articles, ascending.
         self._pooled = np.full((size, 2), NOTHING)
 
-    def update(self, first: int, scores: np.ndarray) -> None:
-        """Merge a block of scores (A, n), which begins with post `first`."""
+    def update(self, first_column: int, scores: np.ndarray) -> None:
+        """Merge a block of scores (A, n), which begins with post `first_column`."""
         relevance = self._relevance
-        stop = first + scores.shape[1]
-        here = slice(*np.searchsorted(relevance.columns, [first, stop]))
-        rows = relevance.articles[here]
-        columns = relevance.columns[here] - first
-        relevant_keys = self.relevant_keys[here]  # a view
-        for first_row, keys in key_chunks(scores, relevance.post_ranks[first:stop]):
+        stop = first_column + scores.shape[1]
+        pairs = slice(*np.searchsorted(relevance.columns, [first_column, stop]))
+        rows = relevance.articles[pairs]
+        columns = relevance.columns[pairs] - first_column
+        relevant_keys = self.relevant_keys[pairs]  # a view
+        for first_row, keys in key_chunks(
+            scores, relevance.post_ranks[first_column:stop]
+        ):
             chunk = slice(first_row, first_row + len(keys))
             inside = (rows >= chunk.start) & (rows < chunk.stop)
             relevant_keys[inside] = keys[rows[inside] - first_row, columns[inside]]

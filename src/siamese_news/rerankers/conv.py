@@ -82,17 +82,17 @@ class WindowMax(torch.autograd.Function):
         to_padded = torch.zeros_like(padded) if ctx.needs_input_grad[2] else None
         words = rows[:, None].expand(-1, weights.shape[1], -1)
         for j in range(width):
-            place = winner + j if j else winner
-            token = place
+            padded_index = winner + j if j else winner
+            token = padded_index
             if width > 1:
-                token = (place - (width - 1)).clamp_(0, tokens - 1)
+                token = (padded_index - (width - 1)).clamp_(0, tokens - 1)
             word = words.gather(2, token).view(-1, filters)
             if to_projected is not None:
-                scaled = padded.gather(2, place).mul_(gradient).view(-1, filters)
+                scaled = padded.gather(2, padded_index).mul_(gradient).view(-1, filters)
                 to_projected[:, j].scatter_add_(0, word, scaled)
             if to_padded is not None:
                 change = projected[:, j].gather(0, word).view_as(gradient)
-                to_padded.scatter_add_(2, place, change * gradient)
+                to_padded.scatter_add_(2, padded_index, change * gradient)
         to_weights = None
         if to_padded is not None:
             to_weights = to_padded[:, :, width - 1 : width - 1 + tokens]
@@ -138,16 +138,16 @@ def _in_slabs(
     text_bytes = queries * filters * projected.element_size()
     step = max(1, _SLAB // max(1, text_bytes))
     for start in range(0, texts, step):
-        part = order[start : start + step]
-        part_ends = ends[start : start + step, None]
-        reaching = (part_ends > torch.arange(windows)).sum(dim=0)
-        some = projected.new_full((len(part), queries, filters), -torch.inf)
-        won = None if winner is None else winner.new_zeros(some.shape)
-        texts_of_part = rows[part], weights[part], valid[part]
-        _scan(projected, *texts_of_part, reaching.tolist(), some, won)
-        best[part] = some
-        if winner is not None and won is not None:
-            winner[part] = won
+        slab = order[start : start + step]
+        slab_ends = ends[start : start + step, None]
+        reaching = (slab_ends > torch.arange(windows)).sum(dim=0)
+        slab_best = projected.new_full((len(slab), queries, filters), -torch.inf)
+        slab_winner = None if winner is None else winner.new_zeros(slab_best.shape)
+        texts_of_slab = rows[slab], weights[slab], valid[slab]
+        _scan(projected, *texts_of_slab, reaching.tolist(), slab_best, slab_winner)
+        best[slab] = slab_best
+        if winner is not None and slab_winner is not None:
+            winner[slab] = slab_winner
     return best, winner
 
 
@@ -173,18 +173,20 @@ def _scan(
         if count == 0:
             break
         value = buffer[:count]
-        first = max(0, width - 1 - window)  # the rows of the kernel that meet a token
-        for j in range(first, min(width, tokens + width - 1 - window)):
+        first_kernel_row = max(
+            0, width - 1 - window
+        )  # the rows of the kernel that meet a token
+        for j in range(first_kernel_row, min(width, tokens + width - 1 - window)):
             token = window - (width - 1) + j
             kernel_row = rows[:count, token] * width + j
             words = kernel_rows.index_select(0, kernel_row)[:, None]
-            if j == first:
+            if j == first_kernel_row:
                 torch.mul(columns[:count, token], words, out=value)
             else:
                 value.addcmul_(columns[:count, token], words)
-        here = valid[:count, window]
-        if not bool(here.all()):
-            value.masked_fill_(~here[:, None, None], -torch.inf)
+        is_valid = valid[:count, window]
+        if not bool(is_valid.all()):
+            value.masked_fill_(~is_valid[:, None, None], -torch.inf)
         running = best[:count]
         if winner is not None and window:
             # Later windows have greater numbers, so the maximum keeps the latest winner.

@@ -57,5 +57,5 @@ def _frequency(
 ) -> tuple[Tensor, Tensor]:
     """How often each query word occurs in the text (B, Q), and the weights of real query words."""
     real = query_ids >= 0
-    same = (query_ids[:, :, None] == ids[:, None]) & real[:, :, None]
-    return same.sum(dim=2).float(), weights.float() * real
+    is_match = (query_ids[:, :, None] == ids[:, None]) & real[:, :, None]
+    return is_match.sum(dim=2).float(), weights.float() * real

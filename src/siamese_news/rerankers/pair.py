@@ -100,9 +100,9 @@ def trim(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     keep = real.nonzero().squeeze(1)
     if len(keep) == 0:
         return values[:, :1], mask[:, :1]
-    first = int(keep[0])
-    last = int(keep[-1]) + 1
-    return values[:, first:last].contiguous(), mask[:, first:last].contiguous()
+    start = int(keep[0])
+    stop = int(keep[-1]) + 1
+    return values[:, start:stop].contiguous(), mask[:, start:stop].contiguous()
 
 
 def zero_padding(values: Tensor, mask: Tensor) -> Tensor:

@@ -176,9 +176,9 @@ class SamCNN(nn.Module):
     def _query_attention(self, pair: Pair, posts: WordTexts) -> Tensor:
         """Eq. 1: kernels W_j diag(q), so a convolution over the products q * p; (B, Q, F)."""
         # Only the real tokens of queries: the products of each with a post are a text of their own.
-        texts, places = pair.per_post(pair.query_mask).nonzero(as_tuple=True)
-        numbers = torch.arange(pair.query_mask.numel(), device=places.device)
-        token = pair.per_post(numbers.view(pair.query_mask.shape))[texts, places]
+        texts, token_indices = pair.per_post(pair.query_mask).nonzero(as_tuple=True)
+        numbers = torch.arange(pair.query_mask.numel(), device=token_indices.device)
+        token = pair.per_post(numbers.view(pair.query_mask.shape))[texts, token_indices]
         # The product of a query token and a word is computed once.
         words = len(posts.words)
         numbers_of_products = token[:, None] * words + posts.rows[texts]
@@ -190,7 +190,7 @@ class SamCNN(nn.Module):
         context = WordTexts(vectors, rows, mask)
         features = self.query_context.pooled(context, weights).squeeze(1)
         shape = len(posts.rows), pair.query.shape[1], features.shape[-1]
-        return features.new_zeros(shape).index_put((texts, places), features)
+        return features.new_zeros(shape).index_put((texts, token_indices), features)
 
     def _post_attention(self, pair: Pair, posts: WordTexts) -> Tensor:
         """Eq. 2-4: kernels W_j cos(q, p_j): a convolution over posts weighted by cosine."""

@@ -136,21 +136,25 @@ def _power(base: Tensor, exponent: Tensor | float, x: Tensor, out: Tensor) -> Te
 def _solve_fused(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
     """The same steps for a compiler: a fixed number of them, few keys as separate numbers."""
     # An exported graph should be small, and hold for any number of keys.
-    few = torch.compiler.is_dynamo_compiling() and not torch.compiler.is_exporting()
-    few = few and scores.shape[dim] <= 16
+    is_unrolled = (
+        torch.compiler.is_dynamo_compiling() and not torch.compiler.is_exporting()
+    )
+    is_unrolled = is_unrolled and scores.shape[dim] <= 16
     beta = alpha - 1
-    keys = scores.unbind(dim) if few else (scores,)
-    if isinstance(beta, Tensor) and few:
+    keys = scores.unbind(dim) if is_unrolled else (scores,)
+    if isinstance(beta, Tensor) and is_unrolled:
         beta = beta.squeeze(dim)
 
     def total(parts: list[Tensor]) -> Tensor:
-        return sum(parts[1:], parts[0]) if few else parts[0].sum(dim, keepdim=True)
+        return (
+            sum(parts[1:], parts[0]) if is_unrolled else parts[0].sum(dim, keepdim=True)
+        )
 
-    top = scores.amax(dim, keepdim=not few)
+    top = scores.amax(dim, keepdim=not is_unrolled)
     top = torch.where(torch.isneginf(top), 0.0, top)
     gaps = [1 + beta * (key - top) for key in keys]
     steps = 5 if len(keys) <= 8 else 6  # this many steps leave an error of 1e-6 at most
-    steps = (steps if few else 9) + (0 if scores.dtype == torch.float32 else 4)
+    steps = (steps if is_unrolled else 9) + (0 if scores.dtype == torch.float32 else 4)
     exponent = 1 / beta  # a compiler would not move the division out of the loop
     for _ in range(steps):
         xs = [gap.clamp(min=1e-30) for gap in gaps]
@@ -169,7 +173,11 @@ def _solve_fused(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
         for gap, slope, x in zip(gaps, slopes, xs, strict=True)
     ]
     mass = total(powers).clamp(min=1e-30)
-    return torch.stack([p / mass for p in powers], dim) if few else powers[0] / mass
+    return (
+        torch.stack([p / mass for p in powers], dim)
+        if is_unrolled
+        else powers[0] / mass
+    )
 
 
 class _Entmax(torch.autograd.Function):
@@ -187,20 +195,21 @@ class _Entmax(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         (grad,) = grads
-        weights, *rest = ctx.saved_tensors
+        weights, *saved_alpha = ctx.saved_tensors
+        (alpha,) = saved_alpha or (ctx.alpha,)
         # 1 where there is a weight; reused, as memory costs time.
         buffer = weights.ceil()
-        if rest:
+        if saved_alpha:
             logs = weights.clamp(min=1e-30).log2_()
-            slope = (logs * (2 - rest[0])).exp2_().mul_(buffer)
+            slope = (logs * (2 - alpha)).exp2_().mul_(buffer)
         else:
-            slope = torch.pow(weights.clamp(min=1e-30), 2 - ctx.alpha).mul_(buffer)
+            slope = torch.pow(weights.clamp(min=1e-30), 2 - alpha).mul_(buffer)
         total = slope.sum(ctx.dim, keepdim=True).clamp_(min=1e-30)
         mean = torch.mul(slope, grad, out=buffer).sum(ctx.dim, keepdim=True).div_(total)
         centered = torch.sub(grad, mean, out=buffer)
         grad_alpha = None
-        if rest and ctx.needs_input_grad[1]:
-            beta = rest[0] - 1
+        if saved_alpha and ctx.needs_input_grad[1]:
+            beta = alpha - 1
             terms = logs.mul_(-math.log(2) * beta).add_(1).mul_(weights).mul_(centered)
             grad_alpha = (terms.sum(ctx.dim, keepdim=True) / beta**2).sum_to_size(
                 beta.shape

@@ -63,7 +63,9 @@ def is_traced() -> bool:
 
 def is_plain(module: nn.Module, *classes: type[nn.Module]) -> bool:
     """Whether a call runs `forward` of one of these classes with its parameters, and no more."""
-    parameters = (each for each in module._parameters.values() if each is not None)
+    parameters = (
+        parameter for parameter in module._parameters.values() if parameter is not None
+    )
     return (
         # Parametrizations, adapters and quantization change the class.
         type(module) in classes

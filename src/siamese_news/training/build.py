@@ -59,14 +59,14 @@ def idf_weights(
 
     The second result is that of a word outside the vocabulary; all are 1 without texts.
     """
-    every = list(texts)
-    if not every:
+    documents = list(texts)
+    if not documents:
         return torch.ones(len(vocabulary)), 1.0
     weights = smoothed_idf(
-        vocabulary.document_frequencies(map(tokenizer, every)), len(every)
+        vocabulary.document_frequencies(map(tokenizer, documents)), len(documents)
     )
     return torch.from_numpy(weights.astype(np.float32)), float(
-        smoothed_idf(0.0, len(every))
+        smoothed_idf(0.0, len(documents))
     )
 
 
@@ -169,8 +169,8 @@ def _import_errors(key: str, target: str) -> Iterator[None]:
 def _own_module(target: str) -> str:
     """What to do about a module of the current folder, from which nothing is imported."""
     name = target.partition(".")[0]
-    here = Path(f"{name}.py").is_file() or Path(name).is_dir()
-    if not name or not here or find_spec(name):
+    is_local = Path(f"{name}.py").is_file() or Path(name).is_dir()
+    if not name or not is_local or find_spec(name):
         return ""
     return f"; to use {name} of the current folder, start the command with PYTHONPATH=."
 

@@ -72,13 +72,13 @@ def selection(
         save_on_train_epoch_end=monitor is None,
     )
     # A separate callback, because `save_last` of the other one would only follow the best.
-    last = checkpoint(
+    newest = checkpoint(
         filename="last",
         save_on_train_epoch_end=True,
         save_on_exception=keep_interrupted,
     )
     if not (monitor and patience):
-        return [best, last]
+        return [best, newest]
     # Not strict: training that ends before the first validation has no figure yet. A figure that
     # never comes is an error of `best`.
     stop = Patience(
@@ -88,7 +88,7 @@ def selection(
         strict=False,
         check_on_train_epoch_end=False,
     )
-    return [best, last, stop]
+    return [best, newest, stop]
 
 
 def load_selected(module: pl.LightningModule, trainer: pl.Trainer) -> None:
@@ -223,12 +223,12 @@ class RankMonitor(pl.Callback):
     def _wait_for_child(self, rank: int, child: "subprocess.Popen[bytes]") -> None:
         code = child.wait()
         if code and self._watching:
-            how = (
+            ending = (
                 f"signal {-code}: killed, or out of memory"
                 if code < 0
                 else f"exit code {code}"
             )
-            self._end(f"rank {rank} was lost: its process ended ({how})")
+            self._end(f"rank {rank} was lost: its process ended ({ending})")
 
     def _end(self, reason: str) -> NoReturn:
         """End at once: a process may hang in a collective, which no exception interrupts."""
@@ -300,8 +300,8 @@ def requeue() -> None:
             "job %s is not queued again: scontrol is not in a folder of PATH", job
         )
         return
-    done = run_program(scontrol, "requeue", job)
-    if done.returncode:
-        log.error("scontrol requeue %s failed: %s", job, done.stderr.strip())
+    result = run_program(scontrol, "requeue", job)
+    if result.returncode:
+        log.error("scontrol requeue %s failed: %s", job, result.stderr.strip())
     else:
         log.info("job %s is queued again and will continue from this batch", job)

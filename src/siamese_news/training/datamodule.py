@@ -154,9 +154,9 @@ def training_set(sources: Iterable[tuple[str, Collection, str]]) -> TrainingSet:
     article_index: dict[tuple[str, str], int] = {}
     post_index: dict[tuple[str, str], int] = {}
     seen: set[tuple[int, int]] = set()
-    places = []
+    named_splits = []
     for source, collection, split in sources:
-        places.append(f"split '{split}' of '{source}'")
+        named_splits.append(f"split '{split}' of '{source}'")
         for article_id, post_id in relevant_pairs(collection.split(split)):
             article = article_index.setdefault(
                 (source, article_id), len(joined.articles)
@@ -172,8 +172,8 @@ def training_set(sources: Iterable[tuple[str, Collection, str]]) -> TrainingSet:
                 joined.posts_of[article].append(post)
     if not seen:
         raise InputError(
-            f"{', '.join(places)}: no pair to train on; expected at least one with a score of 1 or "
-            "more"
+            f"{', '.join(named_splits)}: no pair to train on; expected at least one with a score "
+            "of 1 or more"
         )
     return joined
 
@@ -391,7 +391,9 @@ class SiameseDataModule(pl.LightningDataModule):
         """The number of articles of each part; reads all parts, so that errors precede training."""
         parts = {"train": self.train_set, "dev": self.dev, "test": self.test}
         sizes = {
-            name: len(part.articles) for name, part in parts.items() if part is not None
+            name: len(dataset.articles)
+            for name, dataset in parts.items()
+            if dataset is not None
         }
         return ", ".join(f"{name} {size}" for name, size in sizes.items())
 
@@ -421,8 +423,8 @@ class SiameseDataModule(pl.LightningDataModule):
             "test": ("test",),
             "predict": (),
         }
-        for part in parts.get(stage, ()):
-            getattr(self, part)
+        for attribute in parts.get(stage, ()):
+            getattr(self, attribute)
 
     def _words(self) -> tuple[Callable[[str], list[str]], Vocabulary]:
         """Tokens of a text, and the vocabulary: of the module that is trained, or of `vectors`."""
@@ -432,7 +434,7 @@ class SiameseDataModule(pl.LightningDataModule):
         model = getattr(module, "model", None)
         if isinstance(model, TextModel):
             vectors = self._vectors
-            wanted = getattr(module, "vectors_option", None)
+            module_vectors = getattr(module, "vectors_option", None)
             if (
                 isinstance(vectors, TextModel)
                 and vectors.vocabulary.words != model.vocabulary.words
@@ -441,11 +443,11 @@ class SiameseDataModule(pl.LightningDataModule):
                     f"the data module has the words of another model ({len(vectors.vocabulary)}) "
                     f"than the module ({len(model.vocabulary)}); give both the same vectors"
                 )
-            if isinstance(vectors, Mapping) and vectors != wanted:
+            if isinstance(vectors, Mapping) and vectors != module_vectors:
                 raise InputError(
                     f"the data module has vectors={vectors['source']!r}, the module "
-                    f"{wanted and wanted['source']!r}, or other options of them; give both the "
-                    "same, or give the data module none"
+                    f"{module_vectors and module_vectors['source']!r}, or other options of them; give "
+                    "both the same, or give the data module none"
                 )
             # What a model with a lexical head reads is known once its module has learned it.
             if hasattr(module, "learn_words"):
@@ -633,7 +635,7 @@ def _merged(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     """The options with the changes; a mapping is merged, anything else is replaced."""
     merged = dict(options)
     for name, value in changes.items():
-        before = merged.get(name)
-        both = isinstance(before, Mapping) and isinstance(value, Mapping)
-        merged[name] = {**before, **value} if both else value  # type: ignore[dict-item]
+        original = merged.get(name)
+        are_mappings = isinstance(original, Mapping) and isinstance(value, Mapping)
+        merged[name] = {**original, **value} if are_mappings else value  # type: ignore[dict-item]
     return merged

@@ -56,17 +56,17 @@ class Verdict:
     """The gain in mean AP by fine-tuning, its 95% bootstrap interval, and the articles compared."""
 
     gain: float
-    low: float
-    high: float
+    lower: float
+    upper: float
     articles: int
 
     @property
     def better(self) -> bool:
         """Whether the interval lies above 0."""
-        return self.low > 0
+        return self.lower > 0
 
     def __str__(self) -> str:
-        figures = f"{self.gain:+z.3f} [{self.low:+z.3f}, {self.high:+z.3f}]"
+        figures = f"{self.gain:+z.3f} [{self.lower:+z.3f}, {self.upper:+z.3f}]"
         held_out = f"MAP on {self.articles} held-out articles, 95% interval"
         if self.better:
             return f"better by {figures} ({held_out})"
@@ -80,13 +80,13 @@ def compare(tuned: Model, start: Model, held_out: Sequence[EvaluationSet]) -> Ve
     measured on them.
     """
     gains: list[float] = []
-    for part in held_out:
-        after, before = (
-            evaluate_model(model, "model", part, bootstrap=0).evaluation.per_article[
-                "AP"
-            ]
+    for evaluation_set in held_out:
+        tuned_ap, start_ap = (
+            evaluate_model(
+                model, "model", evaluation_set, bootstrap=0
+            ).evaluation.per_article["AP"]
             for model in (tuned, start)
         )
-        gains += [after[article] - value for article, value in before.items()]
-    low, high = bootstrap_interval(np.array(gains), samples=2000)
-    return Verdict(float(np.mean(gains)), low, high, len(gains))
+        gains += [tuned_ap[article] - value for article, value in start_ap.items()]
+    lower_bound, upper_bound = bootstrap_interval(np.array(gains), samples=2000)
+    return Verdict(float(np.mean(gains)), lower_bound, upper_bound, len(gains))

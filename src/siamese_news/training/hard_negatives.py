@@ -67,28 +67,34 @@ def hard_negatives(
         InputError: an article has fewer posts of others than it should get.
     """
     count = options["per_article"]
-    owner = owners(posts, posts_of)
-    candidates = np.array(list(owner), np.int64)
-    owner_of = np.array([owner[post] for post in candidates.tolist()], np.int64)
-    of_each = np.bincount(owner_of, minlength=len(articles))
-    if (fewest := int(len(candidates) - of_each.max())) < count:
+    article_of_post = owners(posts, posts_of)
+    candidates = np.array(list(article_of_post), np.int64)
+    owner_indices = np.array(
+        [article_of_post[post] for post in candidates.tolist()], np.int64
+    )
+    posts_per_article = np.bincount(owner_indices, minlength=len(articles))
+    if (fewest := int(len(candidates) - posts_per_article.max())) < count:
         raise InputError(
             f"data.hard_negatives.per_article is {count}, but an article has only {fewest} posts of "
             "other articles that are no article's but theirs; take fewer, or add pairs"
         )
-    texts = [posts[post] for post in candidates.tolist()]
-    nearest = nearest_of_others(articles, texts, owner_of, options["ranker"], count)
-    false = _too_near(articles, posts, posts_of, texts, nearest, options)
+    candidate_posts = [posts[post] for post in candidates.tolist()]
+    nearest = nearest_of_others(
+        articles, candidate_posts, owner_indices, options["ranker"], count
+    )
+    too_near = _too_near(articles, posts, posts_of, candidate_posts, nearest, options)
     dice = np.random.default_rng([seed, 2])
     negatives = []
-    for article, (places, left_out) in enumerate(zip(nearest, false, strict=True)):
-        chosen = places[~left_out][:count].tolist()
-        others = np.flatnonzero(owner_of != article)
-        more = dice.permutation(np.setdiff1d(others, chosen))[: count - len(chosen)]
+    for article, (ranking, left_out) in enumerate(zip(nearest, too_near, strict=True)):
+        chosen = ranking[~left_out][:count].tolist()
+        posts_of_others = np.flatnonzero(owner_indices != article)
+        random_posts = dice.permutation(np.setdiff1d(posts_of_others, chosen))[
+            : count - len(chosen)
+        ]
         negatives.append(
             [
-                (int(owner_of[place]), int(candidates[place]))
-                for place in (*chosen, *more.tolist())
+                (int(owner_indices[index]), int(candidates[index]))
+                for index in (*chosen, *random_posts.tolist())
             ]
         )
     return negatives
@@ -133,23 +139,24 @@ def nearest_of_others(
     scorer = observe_all(scorer, texts)
     depth = min(count * _LOOKED_AT, len(posts))
     best_scores = np.full((len(articles), depth), -np.inf, np.float32)
-    best_places = np.zeros((len(articles), depth), np.int64)
-    for first in range(0, len(texts), BLOCK):
-        scores = np.array(scorer.scores(texts[first : first + BLOCK]), np.float32)
-        here = np.arange(first, first + scores.shape[1])
-        scores[owner_of[here], here - first] = -np.inf
+    best_posts = np.zeros((len(articles), depth), np.int64)
+    for start in range(0, len(texts), BLOCK):
+        scores = np.array(scorer.scores(texts[start : start + BLOCK]), np.float32)
+        block_indices = np.arange(start, start + scores.shape[1])
+        scores[owner_of[block_indices], block_indices - start] = -np.inf
         for row in range(0, len(articles), _ROWS):
             rows = slice(row, row + _ROWS)
-            together = np.concatenate([best_scores[rows], scores[rows]], axis=1)
-            places = np.concatenate(
-                [best_places[rows], np.broadcast_to(here, scores[rows].shape)], axis=1
+            merged_scores = np.concatenate([best_scores[rows], scores[rows]], axis=1)
+            post_indices = np.concatenate(
+                [best_posts[rows], np.broadcast_to(block_indices, scores[rows].shape)],
+                axis=1,
             )
-            order = np.argsort(-together, axis=1, kind="stable")[:, :depth]
-            best_scores[rows] = np.take_along_axis(together, order, axis=1)
-            best_places[rows] = np.take_along_axis(places, order, axis=1)
+            order = np.argsort(-merged_scores, axis=1, kind="stable")[:, :depth]
+            best_scores[rows] = np.take_along_axis(merged_scores, order, axis=1)
+            best_posts[rows] = np.take_along_axis(post_indices, order, axis=1)
     return [
-        places[np.isfinite(scores)]
-        for places, scores in zip(best_places, best_scores, strict=True)
+        post_indices[np.isfinite(scores)]
+        for post_indices, scores in zip(best_posts, best_scores, strict=True)
     ]
 
 
@@ -163,7 +170,7 @@ def _too_near(
 ) -> list[NDArray[np.bool_]]:
     """Which of the nearest posts the teacher finds about as near as the article's own."""
     if options["teacher"] is None:
-        return [np.zeros(len(places), bool) for places in nearest]
+        return [np.zeros(len(post_indices), bool) for post_indices in nearest]
     linked = [posts[post].text for of_article in posts_of for post in of_article]
     teacher: Mapping[str, object] = {
         "source": options["teacher"],
@@ -177,10 +184,11 @@ def _too_near(
     )
     ends = np.cumsum([len(of_article) for of_article in posts_of])
     own_vectors = np.split(vectors[: len(linked)].astype(np.float32), ends[:-1])
-    others = vectors[len(linked) :].astype(np.float32)
+    candidate_vectors = vectors[len(linked) :].astype(np.float32)
     return [
-        others[places] @ seed >= options["below"] * float((of_article @ seed).mean())
-        for seed, of_article, places in zip(
+        candidate_vectors[post_indices] @ seed
+        >= options["below"] * float((of_article @ seed).mean())
+        for seed, of_article, post_indices in zip(
             seeds.astype(np.float32), own_vectors, nearest, strict=True
         )
     ]

@@ -10,17 +10,19 @@ from siamese_news.training.rerank_data import Fold, Qrels, RerankCollection, Run
 GRID = tuple(np.round(np.arange(0, 0.2001, 0.0005), 4).tolist())
 
 
-def interpolate(run: Run, other: Run, weight: float) -> Run:
+def interpolate(run: Run, first_stage: Run, weight: float) -> Run:
     """Score + weight x other's score (samCNN's released code adds raw query likelihood to p).
 
-    A post that `other` lacks takes the lowest score of `other` for the query.
+    A post that `first_stage` lacks takes the lowest score of `first_stage` for the query.
     """
     mixed: Run = {}
     for query, scores in run.items():
-        extra = _aligned(other[query], scores).tolist()
+        first_stage_scores = _aligned(first_stage[query], scores).tolist()
         sums = (
-            score + weight * more
-            for score, more in zip(scores.values(), extra, strict=True)
+            score + weight * first_stage_score
+            for score, first_stage_score in zip(
+                scores.values(), first_stage_scores, strict=True
+            )
         )
         mixed[query] = dict(zip(scores, sums, strict=True))
     return mixed
@@ -54,13 +56,13 @@ SCALES: dict[str, tuple[Callable[[Run], Run], tuple[float, ...]]] = {
 
 def tune_weight(
     run: Run,
-    other: Run,
+    first_stage: Run,
     qrels: Qrels,
     queries: Sequence[str],
     *,
     grid: Sequence[float] = GRID,
 ) -> float:
-    """The weight of `other` with the best mean AP; of equally good ones the smallest.
+    """The weight of `first_stage` with the best mean AP; of equally good ones the smallest.
 
     Only the validation topics `queries` are read; `grid` has the weights to try.
     """
@@ -72,7 +74,7 @@ def tune_weight(
         if not relevant or not posts:
             continue
         base = np.array([run[query][post] for post in posts])
-        extra = _aligned(other[query], posts)
+        extra = _aligned(first_stage[query], posts)
         labels = np.array([post in relevant for post in posts])
         scores = base[None] + np.asarray(grid)[:, None] * extra[None]
         order = np.argsort(-np.round(scores, 6), axis=1, kind="stable")[:, :1000]
@@ -87,12 +89,12 @@ def interpolated(
     fold: Fold,
     dev: Run,
     test: Run,
-    first: Run,
+    first_stage: Run,
     grid: Sequence[float],
 ) -> tuple[Run, float]:
     """The run over the test topics with the first stage added, and its weight.
 
     The weight is one of `grid`, tuned on the fold's validation topics, which `dev` ranks.
     """
-    weight = tune_weight(dev, first, collection.qrels, fold.dev, grid=grid)
-    return interpolate(test, first, weight), weight
+    weight = tune_weight(dev, first_stage, collection.qrels, fold.dev, grid=grid)
+    return interpolate(test, first_stage, weight), weight

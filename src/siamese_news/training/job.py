@@ -92,21 +92,23 @@ def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
 
 
 def _check_same(
-    begun: Any, config: Any, what: str, may_differ: Collection[str]
+    begun: Any, config: Any, prefix: str, may_differ: Collection[str]
 ) -> None:
-    there = dict(_leaves(begun))
-    here = dict(_leaves(config))
+    saved_values = dict(_leaves(begun))
+    current_values = dict(_leaves(config))
     differing = [
-        f"{key} ({there.get(key)} there, {here.get(key)} here)"
-        for key in {**there, **here}
-        if there.get(key) != here.get(key)
+        f"{key} ({saved_values.get(key)} there, {current_values.get(key)} here)"
+        for key in {**saved_values, **current_values}
+        if saved_values.get(key) != current_values.get(key)
         and not any(key == name or key.startswith(f"{name}.") for name in may_differ)
     ]
     if differing:
-        more = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+        count_of_more = (
+            f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+        )
         raise InputError(
-            f"{what} of another configuration, which differs in {', '.join(differing[:_SHOWN])}"
-            f"{more}; choose another folder with hydra.run.dir=, or hydra.sweep.dir= in a "
+            f"{prefix} of another configuration, which differs in {', '.join(differing[:_SHOWN])}"
+            f"{count_of_more}; choose another folder with hydra.run.dir=, or hydra.sweep.dir= in a "
             "multirun, or delete this one"
         )
 

@@ -111,8 +111,8 @@ def argument_error(error: Exception) -> str:
     name = message.partition("Could not override '")[2].partition("'")[0]
     parent = getattr(cause, "parent_node", None)
     if name and isinstance(parent, DictConfig):
-        place = f" in {name.rpartition('.')[0]}" if "." in name else ""
-        return f"{name}: does not exist; expected{place} one of {', '.join(map(str, parent))}"
+        group_hint = f" in {name.rpartition('.')[0]}" if "." in name else ""
+        return f"{name}: does not exist; expected{group_hint} one of {', '.join(map(str, parent))}"
     return f"{message} {' '.join(str(cause or '').split())}".strip()
 
 

@@ -182,10 +182,12 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
 
 def _epochs(trainer: pl.Trainer, folder: Path) -> int:
     """How many epochs were trained, also under ddp_spawn, whose trainer here has counted none."""
-    last = folder / "last.ckpt"
-    if not (is_first_process() and last.is_file()):
+    checkpoint = folder / "last.ckpt"
+    if not (is_first_process() and checkpoint.is_file()):
         return trainer.current_epoch
-    return int(torch.load(last, weights_only=True, map_location="cpu")["epoch"]) + 1
+    return (
+        int(torch.load(checkpoint, weights_only=True, map_location="cpu")["epoch"]) + 1
+    )
 
 
 def measure(

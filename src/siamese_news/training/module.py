@@ -131,17 +131,15 @@ class SiameseModule(pl.LightningModule):
         self._untaught = model is None
         if model is None:
             words = tokenizer or options["tokenizer"]
-            read = limits or options["limits"]
+            token_limits = limits or options["limits"]
             text = build_text(options["vectors"], words)
-            model = build_model({**options, "data": {"limits": read}}, text, ())
+            model = build_model({**options, "data": {"limits": token_limits}}, text, ())
         elif not isinstance(model, Model):
             model = trainable_copy(open_start(model))
         self.model: Model = model.train()
-        chosen = options["objective"]
-        made: SiameseObjective = chosen
-        if not isinstance(chosen, nn.Module):
-            made = instantiate(chosen, "objective")
-        self.objective = made
+        self.objective: SiameseObjective = options["objective"]
+        if not isinstance(self.objective, nn.Module):
+            self.objective = instantiate(options["objective"], "objective")
         self._optimizer = options["optimizer"]
         self._schedule = options["schedule"]
         self.lr = lr if isinstance(self._optimizer, Mapping) else None
@@ -159,15 +157,15 @@ class SiameseModule(pl.LightningModule):
         plain = {
             name: value for name, value in options.items() if isinstance(value, Mapping)
         }
-        used = {
+        resolved = {
             "lr": self.lr,
             "tokenizer": self.model.tokenizer.config(),
             "limits": dict(self.model.limits),
         }
         if not self._untaught:
-            used |= {"encoder": self.model.config}
+            resolved |= {"encoder": self.model.config}
         arguments = init_values(currentframe(), SiameseModule)
-        self.save_hyperparameters({**arguments, **plain, **used})
+        self.save_hyperparameters({**arguments, **plain, **resolved})
 
     @classmethod
     def load_from_checkpoint(  # type: ignore[override]
@@ -310,8 +308,8 @@ class SiameseModule(pl.LightningModule):
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         """One step; the logged loss is that of the global batch."""
         labels = batch["article_labels"], batch["post_labels"]
-        first, row_of = first_rows(labels[0])
-        ids = batch["article_ids"][first], batch["post_ids"]
+        article_rows, row_of = first_rows(labels[0])
+        ids = batch["article_ids"][article_rows], batch["post_ids"]
         (articles, *factors), (posts, *post_factors) = (
             self._encode(side, partial(self._outputs, name))
             for side, name in zip(ids, SIDES, strict=True)
@@ -400,7 +398,10 @@ class SiameseModule(pl.LightningModule):
         """
         if self.objective.cache and torch.is_grad_enabled():
             learned = [p for p in self.model.parameters() if p.requires_grad]
-            once, encode = encode, lambda part: Recomputed.apply(once, part, *learned)
+            once, encode = (
+                encode,
+                lambda batch_ids: Recomputed.apply(once, batch_ids, *learned),
+            )
         lengths = (ids != PAD).sum(1).tolist()
         rows: list[int] = []
         parts: list[tuple[Tensor, ...]] = []
@@ -415,7 +416,7 @@ class SiameseModule(pl.LightningModule):
             )
             rows += batch
         order = torch.tensor(rows, device=ids.device).argsort()
-        return tuple(torch.cat(part)[order] for part in zip(*parts, strict=True))
+        return tuple(torch.cat(output)[order] for output in zip(*parts, strict=True))
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """The optimizer of the trained parameters, and the schedule of its learning rate."""
@@ -484,7 +485,7 @@ def first_rows(labels: Tensor) -> tuple[Tensor, Tensor]:
     """
     distinct, row_of = labels.unique(return_inverse=True)
     rows = torch.arange(len(labels), device=labels.device)
-    first = rows.new_empty(len(distinct)).scatter_reduce_(
+    first_row = rows.new_empty(len(distinct)).scatter_reduce_(
         0, row_of, rows, "amin", include_self=False
     )
-    return first, row_of
+    return first_row, row_of

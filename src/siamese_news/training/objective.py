@@ -151,7 +151,7 @@ class SiameseObjective(nn.Module):
         return loss
 
     @contextmanager
-    def _explained(self, part: Literal["loss", "miner"]) -> Iterator[None]:
+    def _explained(self, component: Literal["loss", "miner"]) -> Iterator[None]:
         """Name the option if a loss or a miner cannot take what it gets."""
         try:
             yield
@@ -162,7 +162,7 @@ class SiameseObjective(nn.Module):
             TypeError,
             IndexError,
         ) as error:
-            name = type(getattr(self, part)).__name__
+            name = type(getattr(self, component)).__name__
             remedy = (
                 f"objective.anchors={self.anchors} compares articles with posts (ref_emb), which "
                 "it may not support: take objective.anchors=both"
@@ -170,7 +170,7 @@ class SiameseObjective(nn.Module):
                 else "with objective.anchors=both"
             )
             raise InputError(
-                f"objective.{part}={name}: {' '.join(str(error).split())} ({remedy}; "
+                f"objective.{component}={name}: {' '.join(str(error).split())} ({remedy}; "
                 "the page Train on your data lists the losses)"
             ) from error
 
@@ -216,8 +216,10 @@ class TermVectors:
             (factors[:, :-1] * factors[:, 1:])[ids[:, 1:] != PAD]
             for ids, factors in ((articles, article_factors), (posts, post_factors))
         ]
-        both = zip(words, self._group(pairs, products, share), strict=True)
-        joined = [torch.cat(sides, 1) for sides in both]
+        word_and_pair_vectors = zip(
+            words, self._group(pairs, products, share), strict=True
+        )
+        joined = [torch.cat(sides, 1) for sides in word_and_pair_vectors]
         return joined[0], joined[1]
 
     def _group(
@@ -241,18 +243,21 @@ class TermVectors:
         factors = factors.to(torch.promote_types(factors.dtype, torch.float32))
         lengths = [len(text) for text in texts]
         rows = np.repeat(np.arange(len(texts)), lengths)
-        places = np.searchsorted(
+        column_indices = np.searchsorted(
             columns, np.concatenate([*texts, np.zeros(0, np.int64)])
         )
-        keys, first, inverse, counts = np.unique(
-            rows * max(len(columns), 1) + places,
+        keys, first_occurrence, inverse, counts = np.unique(
+            rows * max(len(columns), 1) + column_indices,
             return_index=True,
             return_inverse=True,
             return_counts=True,
         )
         weights = self._weights.of(columns)[keys % max(len(columns), 1)] / counts
         if lead:
-            position = first - (np.cumsum(lengths) - lengths)[rows[first]]
+            position = (
+                first_occurrence
+                - (np.cumsum(lengths) - lengths)[rows[first_occurrence]]
+            )
             weights *= (1 + np.log(counts)) / (
                 1 + position / self._weights.options.lead_half_life
             )

@@ -47,15 +47,15 @@ def is_plain(value: Any) -> bool:
     return isinstance(value, _PLAIN)
 
 
-def options_of(made: type, base: type) -> list[str]:
+def options_of(module_class: type, base: type) -> list[str]:
     """The arguments that a class takes, with those that it passes to the classes up to `base`."""
     names: dict[str, None] = {}
-    for each in made.__mro__:
-        if "__init__" not in vars(each):
+    for ancestor in module_class.__mro__:
+        if "__init__" not in vars(ancestor):
             continue
-        parameters = list(signature(each).parameters.values())
+        parameters = list(signature(ancestor).parameters.values())
         names |= {p.name: None for p in parameters if p.kind is not p.VAR_KEYWORD}
-        if each is base or not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        if ancestor is base or not any(p.kind is p.VAR_KEYWORD for p in parameters):
             break
     return list(names)
 
@@ -115,15 +115,18 @@ def add_installed() -> None:
             name: load(point) for name, point in added(cast(Kind, kind)).items()
         }
         of_scripts = REGISTERED if kind == "encoders" else {}
-        for name, made in {**of_scripts, **of_packages}.items():
+        for name, component in {**of_scripts, **of_packages}.items():
             defaults = {
                 parameter.name: parameter.default
-                for parameter in signature(made).parameters.values()
+                for parameter in signature(component).parameters.values()
                 # The word vectors and the task set these.
                 if parameter.name not in ("input_dim", "features")
                 and isinstance(parameter.default, _PLAIN)
             }
-            node = {"_target_": f"{made.__module__}.{made.__qualname__}", **defaults}
+            node = {
+                "_target_": f"{component.__module__}.{component.__qualname__}",
+                **defaults,
+            }
             ConfigStore.instance().store(f"{name}.yaml", node, group)
 
 

@@ -102,7 +102,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         int(config["fold"]),
         share=task["validation_share"],
         seed=task["validation_seed"],
-        named=None if topics_of_dev is None else list(map(str, topics_of_dev)),
+        dev_topics=None if topics_of_dev is None else list(map(str, topics_of_dev)),
     )
     model, encoded = _build(config, collection, fold)
     by_query = task["batches"] == "query"
@@ -161,10 +161,12 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     scoring = time.monotonic()
     test_run = score_pairs(model, test)
     scored = time.monotonic()
-    first = collection.peer(task["first_stage"], sorted(set(collection.years.values())))
+    first_stage = collection.peer(
+        task["first_stage"], sorted(set(collection.years.values()))
+    )
     convert, grid = SCALES[task["interpolation"]]
     scaled = convert(dev_run), convert(test_run)
-    joint, weight = interpolated(collection, fold, *scaled, first, grid)
+    joint, weight = interpolated(collection, fold, *scaled, first_stage, grid)
     systems = {PLAIN: test_run, JOINT: joint}
     judged = collection.judged(fold.test)
     topics = {suffix: evaluate_run(run, judged) for suffix, run in systems.items()}
@@ -209,10 +211,14 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
 
 def _check_options(task: Mapping[str, Any]) -> None:
     """Refuse values that no training can have, and those that do not go together."""
-    for option, least in (("batch_size", 1), ("negatives", 0), ("validate_queries", 1)):
-        if task[option] is not None and task[option] < least:
+    for option, minimum in (
+        ("batch_size", 1),
+        ("negatives", 0),
+        ("validate_queries", 1),
+    ):
+        if task[option] is not None and task[option] < minimum:
             raise InputError(
-                f"task.{option} is {task[option]}; expected {least} or more"
+                f"task.{option} is {task[option]}; expected {minimum} or more"
             )
     by_query = task["batches"] == "query"
     if by_query and task["negatives"] is not None:
@@ -240,7 +246,7 @@ def _build(
             collection,
             vocabulary,
             matrix,
-            least=task["collection_words"],
+            minimum_count=task["collection_words"],
             unknown_range=task["unknown_range"],
         )
     train_posts = sorted(

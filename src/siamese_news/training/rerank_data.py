@@ -140,19 +140,19 @@ def make_fold(
     *,
     share: float,
     seed: int,
-    named: Sequence[str] | None = None,
+    dev_topics: Sequence[str] | None = None,
 ) -> Fold:
     """Hold one year out for the test, and a share of each other year's topics for validation.
 
     `share` is 15% after Rao et al.; the topics that `seed` draws of a year do not depend on the
-    fold. `named` topics are held out in place of drawn ones; those of the test year are tested.
+    fold. `dev_topics` topics are held out in place of drawn ones; those of the test year are tested.
 
     Raises:
         InputError: an impossible share, no topic of that year, or no relevant post to train on or
             to select by.
     """
-    if named is not None and (
-        unknown := sorted(set(named) - collection.queries.keys())
+    if dev_topics is not None and (
+        unknown := sorted(set(dev_topics) - collection.queries.keys())
     ):
         raise InputError(
             f"task.validation_topics: '{collection.name}' has no topic {unknown[0]} "
@@ -169,12 +169,12 @@ def make_fold(
         )
     train: list[str] = []
     dev: list[str] = []
-    for other in sorted({*years} - {year}):
-        topics = collection.of_year(other)
-        drawn = random.Random(f"{seed}-{other}").sample(
+    for training_year in sorted({*years} - {year}):
+        topics = collection.of_year(training_year)
+        drawn = random.Random(f"{seed}-{training_year}").sample(
             topics, round(share * len(topics))
         )
-        held = set(drawn if named is None else named)
+        held = set(drawn if dev_topics is None else dev_topics)
         dev += [query for query in topics if query in held]
         train += [query for query in topics if query not in held]
     for role, topics in (("training", train), ("validation", dev)):
@@ -196,7 +196,7 @@ def words_of_collection(
     vocabulary: Vocabulary,
     matrix: NDArray[np.float32],
     *,
-    least: int,
+    minimum_count: int,
     unknown_range: float | None,
 ) -> tuple[Vocabulary, NDArray[np.float32]]:
     """A table of the collection's words, so that training changes words without a vector, too.
@@ -204,13 +204,13 @@ def words_of_collection(
     A word without a vector starts with the vector that `TokenEmbedding` gives to an unknown word.
     The texts of all years are read, as in samCNN's released code, but no judgments.
 
-    A word must occur at least `least` times to be in it: one that occurs once in the whole
+    A word must occur at least `minimum_count` times to be in it: one that occurs once in the whole
     collection joins no two texts, so its vector needs no training. The result has the words, the
     most frequent first, and their vectors (W, E).
     """
     texts = (*collection.queries.values(), *collection.posts.values())
     counts = Counter(word for text in texts for word in text.split())
-    words = [word for word, count in counts.most_common() if count >= least]
+    words = [word for word, count in counts.most_common() if count >= minimum_count]
     rows = {word: row for row, word in enumerate(vocabulary.words)}
     has_vector = np.array([word in rows for word in words], dtype=bool)
     unknown = [len(words) + stable_hash(word) for word in words if word not in rows]
@@ -299,14 +299,14 @@ class Pairs(IterableDataset[IdBatch]):
 
     def ends_of_queries(self) -> list[int]:
         """With `by_query`, the number of batches after which each topic has been served."""
-        last = [int(self.query[rows[-1]]) for rows in self._batches_by_query()]
-        following = [*last[1:], None]
+        last_queries = [int(self.query[rows[-1]]) for rows in self._batches_by_query()]
+        following = [*last_queries[1:], None]
         return [
             number
-            for number, (query, after) in enumerate(
-                zip(last, following, strict=True), start=1
+            for number, (query, next_query) in enumerate(
+                zip(last_queries, following, strict=True), start=1
             )
-            if query != after
+            if query != next_query
         ]
 
     def __iter__(self) -> Iterator[IdBatch]:
@@ -322,9 +322,9 @@ class Pairs(IterableDataset[IdBatch]):
         if self.negatives is not None:
             positive = rows[self.labels == 1]
             negative = rows[self.labels == 0]
-            wanted = min(len(negative), round(len(positive) * self.negatives))
+            n_negatives = min(len(negative), round(len(positive) * self.negatives))
             rows = np.concatenate(
-                [positive, generator.choice(negative, wanted, replace=False)]
+                [positive, generator.choice(negative, n_negatives, replace=False)]
             )
         rows = generator.permutation(rows)
         # Sorted by query length; inside runs of 16 batches by post length. Both sorts are stable,

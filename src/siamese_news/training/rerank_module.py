@@ -77,13 +77,13 @@ class RerankModule(pl.LightningModule):
         if self._validate_queries is not None:
             # Lightning validates where `val_check_batch` divides the number of batches so far.
             # Topics have different numbers of batches, so no one interval would do.
-            done = batch_idx + 1
+            n_batches = batch_idx + 1
             validates = False
-            if done in self._ends:
-                before = self.current_epoch * len(self._ends)
-                topics = before + self._ends.index(done) + 1
+            if n_batches in self._ends:
+                previous_topics = self.current_epoch * len(self._ends)
+                topics = previous_topics + self._ends.index(n_batches) + 1
                 validates = topics % self._validate_queries == 0
-            self.trainer.val_check_batch = done if validates else done + 1
+            self.trainer.val_check_batch = n_batches if validates else n_batches + 1
 
     def training_step(self, batch: IdBatch, index: int) -> Tensor:
         """The loss of a batch."""

@@ -188,16 +188,16 @@ def _wrong(key: str, value: Any, kind: Any) -> Iterator[str]:
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        what, _, path = str(error).partition(" - at ")
-        place = path.strip("`").removeprefix("$")
-        if what.startswith("Invalid enum value"):
-            what = f"Expected {' | '.join(map(str, _literals(kind)))}"
+        message, _, path = str(error).partition(" - at ")
+        inner_key = path.strip("`").removeprefix("$")
+        if message.startswith("Invalid enum value"):
+            message = f"Expected {' | '.join(map(str, _literals(kind)))}"
         expected, _, _ = (
-            what.replace("`", "").removeprefix("Expected ").partition(", got ")
+            message.replace("`", "").removeprefix("Expected ").partition(", got ")
         )
         types = [_WORDS.get(member, member) for member in expected.split(" | ")]
-        shown = "" if place else f"={value}"
-        yield f"{key}{place}{shown}: expected {' or '.join(types)}"
+        assignment = "" if inner_key else f"={value}"
+        yield f"{key}{inner_key}{assignment}: expected {' or '.join(types)}"
     except TypeError:  # classes among the types, whose objects no file holds
         members = [
             member

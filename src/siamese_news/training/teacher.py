@@ -48,14 +48,14 @@ def teacher_vectors(
     model = functools.cache(lambda: load_teacher(folder, device))
     # By length, so that little padding is computed.
     order = sorted({*texts}, key=lambda text: (len(text), text))
-    what = "teacher-bf16" if bf16 else "teacher"
+    cache_name = "teacher-bf16" if bf16 else "teacher"
     together = {} if device == "cpu" else {"together": GPU_TOGETHER}
     vectors = cached_values(
-        what,
+        cache_name,
         folder,
         order,
         order,
-        lambda some: encode(model(), list(some), bf16=bf16, device=device),
+        lambda batch: encode(model(), list(batch), bf16=bf16, device=device),
         **together,
     )
     rows = dict(zip(order, vectors, strict=True))
@@ -90,9 +90,11 @@ def _find(source: str) -> Path:
     if folder.is_dir():
         return folder
     spec = importlib.util.find_spec(source) if source.isidentifier() else None
-    places = list(spec.submodule_search_locations or []) if spec else []
+    package_folders = list(spec.submodule_search_locations or []) if spec else []
     marks = [
-        mark for place in places for mark in sorted(Path(place).rglob("modules.json"))
+        mark
+        for package_folder in package_folders
+        for mark in sorted(Path(package_folder).rglob("modules.json"))
     ]
     if not marks:
         raise InputError(
@@ -152,8 +154,10 @@ def encode_ahead(
     with torch.inference_mode():
         for features in batches:
             there = {
-                name: part.to(device) if isinstance(part, torch.Tensor) else part
-                for name, part in features.items()
+                name: feature.to(device)
+                if isinstance(feature, torch.Tensor)
+                else feature
+                for name, feature in features.items()
             }
             vectors.append(normalize(model(there)["sentence_embedding"].float(), dim=1))
         return torch.cat(vectors).half().cpu().numpy()

@@ -169,12 +169,12 @@ def checkpoint_to_resume(
 
     It is that of ``resume=``; without one and if `automatic`, the newest of an interrupted run.
     """
-    last = folder / "last.ckpt"
+    newest = folder / "last.ckpt"
     if not resume:
-        if not (automatic and last.is_file()):
+        if not (automatic and newest.is_file()):
             return None
-        log.info("continuing from %s", last)
-        return str(last)
+        log.info("continuing from %s", newest)
+        return str(newest)
     open_checkpoint(resume, map_location="cpu", mmap=True)
     if Path(resume).resolve().parent != folder.resolve():
         raise InputError(
