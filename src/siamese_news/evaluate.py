@@ -62,15 +62,6 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
     from siamese_news.training.datamodule import SiameseDataModule
 
     plain: Any = OmegaConf.to_container(config, resolve=True)
-    if plain["split"] not in ("dev", "test"):
-        raise InputError(f"split is {plain['split']!r}; expected dev or test")
-    if plain["relevance"] not in ("own", "event"):
-        raise InputError(f"relevance is {plain['relevance']!r}; expected own or event")
-    for option, minimum in (("bootstrap", 0), ("randomization", 1)):
-        if plain[option] < minimum:
-            raise InputError(
-                f"{option}={plain[option]}: expected {minimum} or more samples"
-            )
     data = SiameseDataModule(data=plain["data"], seed=plain["seed"])
     test = data.test if plain["split"] == "test" else data.dev
     if test is None:

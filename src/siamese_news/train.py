@@ -73,8 +73,6 @@ def _compose_and_train(config: DictConfig) -> float | None:
         options = plain_options(config)
         check_name(options.get("data", {}), settings.overrides.task)
         check_groups(options, settings.overrides.task)
-        if (samples := options["task"].get("bootstrap", 0)) < 0:
-            raise InputError(f"task.bootstrap={samples}: expected 0 or more samples")
         row = train(config, out)
     if row is not None:
         for line in last_lines(out, row):

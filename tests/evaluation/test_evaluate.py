@@ -11,6 +11,7 @@ from hydra import compose, initialize_config_module
 from siamese_news.data.beir import bundled
 from siamese_news.errors import InputError
 from siamese_news.evaluate import evaluate, refuse_overlap
+from siamese_news.training.options import plain_options
 
 
 def _evaluate(out, *overrides):
@@ -23,6 +24,7 @@ def _evaluate(out, *overrides):
             "evaluate",
             overrides=["vectors.max_words=20000", "bootstrap=20", *overrides],
         )
+        plain_options(config)
         return evaluate(config, out)
 
 
@@ -98,11 +100,11 @@ def test_a_model_is_not_tested_on_what_it_was_trained_on(tiny_model):
     [
         ("peers=[bm25,lucene]", "bm25, tfidf_pool.*mean_glove"),
         ("peers=[]", "nothing to evaluate"),
-        ("split=train", "dev or test"),
-        ("relevance=all", "own or event"),
+        ("split=train", "split=train: expected dev or test"),
+        ("relevance=all", "relevance=all: expected own or event"),
         ("model=nowhere", "no such model folder"),
-        ("bootstrap=-1", "bootstrap=-1: expected 0 or more samples"),
-        ("randomization=0", "randomization=0: expected 1 or more samples"),
+        ("bootstrap=-1", "bootstrap=-1: expected a whole number, 0 or more"),
+        ("randomization=0", "randomization=0: expected a whole number, 1 or more"),
     ],
 )
 def test_mistakes_are_named(tmp_path, override, message):

@@ -132,8 +132,8 @@ def test_every_article_of_a_batch_has_as_many_with_the_labels_of_their_own_artic
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"per_article": -1}, "expected 0 or more"),
-        ({"per_article": 1, "below": 0.0}, "expected a share above 0"),
+        ({"per_article": -1}, "expected a whole number, 0 or more"),
+        ({"per_article": 1, "below": 0.0}, "expected a number, above 0"),
         ({"per_article": 1.5}, "expected a whole number"),
         ({"of": 2}, "unknown"),
     ],

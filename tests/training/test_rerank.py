@@ -28,6 +28,7 @@ from siamese_news.training.rerank_data import (
     read_reranking,
 )
 from siamese_news.training.rerank_module import RerankModule
+from siamese_news.training.schema import check_config
 
 YEARS = (2011, 2012, 2013, 2014)
 WORDS = [f"word{i}" for i in range(60)]
@@ -413,17 +414,17 @@ def test_search_reranks_and_names_a_query_without_words(folder):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"batch_size": 0}, "task.batch_size is 0; expected 1 or more"),
-        ({"negatives": -1}, "task.negatives is -1; expected 0 or more"),
+        ({"batch_size": 0}, "task.batch_size=0: expected a whole number, 1 or more"),
+        ({"negatives": -1}, "task.negatives=-1: expected a number, 0 or more"),
         (
             {"validation_share": 2},
-            "task.validation_share=2: expected a number between 0 and 1",
+            "task.validation_share=2: expected a number, below 1",
         ),
     ],
 )
 def test_impossible_options_are_named(folder, tmp_path, wrong, message):
     with pytest.raises(InputError, match=message):
-        rerank.run(configuration(folder, **wrong), tmp_path / "out")
+        check_config(configuration(folder, **wrong))
 
 
 def test_an_option_that_a_ranker_refuses_is_named(folder, tmp_path):

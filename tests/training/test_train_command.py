@@ -56,12 +56,12 @@ class MyEncoder(BagEncoder):
 ENCODERS["MyEncoder"] = MyEncoder
 """
 REFUSED = {
-    "task.bootstrap=-1": "task.bootstrap=-1: expected 0 or more samples",
+    "task.bootstrap=-1": "task.bootstrap=-1: expected a whole number, 0 or more",
     "data.name=reuters": "data.name=reuters: is not one of the data's folders (stories)",
     "hydra.run.dir=mine.py": "hydra.run.dir=mine.py: this folder cannot be made (File exists)",
-    "seed=-1": "seed=-1: expected a whole number from 0 to 4294967295",
+    "seed=-1": "seed=-1: expected a whole number, 0 or more",
     "task.optimizer.lr=-1": "task.optimizer: Invalid learning rate: -1",
-    "task.patience=-1": "task.patience=-1: expected 1 or more, or null for never",
+    "task.patience=-1": "task.patience=-1: expected a whole number, 0 or more",
     "task.epochs=-3": "task.epochs=-3: expected 1 or more",
     "task.epochs=0": "task.epochs=0: expected 1 or more",
     "task.epochs=zwei": "task.epochs=zwei: expected a whole number",

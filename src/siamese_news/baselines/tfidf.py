@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 
 from siamese_news.errors import InputError
-from siamese_news.text.content_words import smoothed_idf
 
 LEAD = 100
 """The number of tokens in the lead of an article."""
@@ -65,19 +64,11 @@ class TfIdf:
             ) from None
         if background_texts:
             reference = TfidfVectorizer(
-                analyzer=_content, sublinear_tf=True, dtype=np.float32
+                analyzer=_content,
+                dtype=np.float32,
+                vocabulary=self._vectorizer.vocabulary_,
             )
-            options_there = {}
-            if any(map(_content, background_texts)):
-                reference.fit(background_texts)
-                options_there = dict(
-                    zip(reference.get_feature_names_out(), reference.idf_, strict=True)
-                )
-            greatest = smoothed_idf(0.0, len(background_texts), add=1.0)
-            words = self._vectorizer.get_feature_names_out()
-            self._vectorizer.idf_ = np.array(
-                [options_there.get(w, greatest) for w in words], np.float32
-            )
+            self._vectorizer.idf_ = reference.fit(background_texts).idf_
         self._posts = self._vectorizer.transform(posts).tocsr()
         return self
 

@@ -4,6 +4,7 @@ A score and the rank of its id fit together into one 64-bit key, so that a ranki
 the posts above a post, or a top list is a comparison of integers, with no tie left.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -45,11 +46,8 @@ def id_ranks(ids: Sequence[str]) -> np.ndarray:
         InputError: an id occurs twice.
     """
     if len(set(ids)) != len(ids):
-        seen: set[str] = set()
-        for id in ids:
-            if id in seen:
-                raise InputError(f"id {id!r} is used twice; ids must be distinct")
-            seen.add(id)
+        ((id, _),) = Counter(ids).most_common(1)
+        raise InputError(f"id {id!r} is used twice; ids must be distinct")
     ascending = sorted(range(len(ids)), key=ids.__getitem__)
     ranks = np.empty(len(ids), dtype=np.int64)
     ranks[ascending] = np.arange(len(ids))

@@ -54,14 +54,7 @@ def selection(
         patience: validations without a gain before training stops; None or 0: never.
         mode: whether the figure is the better the higher it is, or the lower.
         keep_interrupted: save the newest weights when an exception interrupts an epoch, too.
-
-    Raises:
-        InputError: the patience is below 0.
     """
-    if patience is not None and patience < 0:
-        raise InputError(
-            f"task.patience={patience}: expected 1 or more, or null for never"
-        )
     checkpoint = partial(
         MovableCheckpoint, dirpath=folder, enable_version_counter=False
     )

@@ -53,7 +53,6 @@ from siamese_news.text.token_ids import Side, check_limits, truncate
 from siamese_news.training.build import build_text, fingerprint
 from siamese_news.training.hard_negatives import (
     HardNegatives,
-    check_hard_negatives,
     hard_negatives,
 )
 from siamese_news.training.options import composed, init_values, is_plain, names_of
@@ -219,8 +218,12 @@ def check_options(data: Mapping[str, Any]) -> None:
     for complaint in complaints("data", data, DataOptions):
         raise InputError(complaint)
     check_limits(data["limits"], "data.limits")
-    if "hard_negatives" in data:
-        check_hard_negatives(data["hard_negatives"], data["batching"]["kind"])
+    mined = data.get("hard_negatives", {}).get("per_article")
+    if mined and data["batching"]["kind"] == "pairs":
+        raise InputError(
+            "data.hard_negatives.per_article joins the articles of a batch, and "
+            "data.batching.kind=pairs has single pairs; take data.batching.kind=articles"
+        )
 
 
 class RankedSet:

@@ -13,6 +13,7 @@ from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.training.finetune import open_start
+from siamese_news.training.schema import Number, Share
 from siamese_news.training.teacher import taught
 
 # How many posts of the ranking are looked at for each that is taken.
@@ -24,27 +25,10 @@ _ROWS = 256  # articles whose scores are sorted at one time
 class HardNegatives(TypedDict):
     """The values of ``data.hard_negatives``; see `hard_negatives`."""
 
-    per_article: int
+    per_article: Number
     ranker: str
     teacher: str | None
-    below: float
-
-
-def check_hard_negatives(options: HardNegatives, kind: str) -> None:
-    """Refuse values that cannot be, for batches of this kind."""
-    if options["per_article"] < 0:
-        raise InputError(
-            f"data.hard_negatives.per_article is {options['per_article']}, expected 0 or more"
-        )
-    if not 0 < options["below"] <= 1:
-        raise InputError(
-            f"data.hard_negatives.below is {options['below']}, expected a share above 0, at most 1"
-        )
-    if options["per_article"] and kind == "pairs":
-        raise InputError(
-            "data.hard_negatives.per_article joins the articles of a batch, and "
-            "data.batching.kind=pairs has single pairs; take data.batching.kind=articles"
-        )
+    below: Share
 
 
 def hard_negatives(

@@ -33,6 +33,7 @@ from siamese_news.training.finetune import Verdict, compare, open_start, trainab
 from siamese_news.training.launch import is_first_process, was_restarted
 from siamese_news.training.module import SiameseModule, ranking_figures
 from siamese_news.training.schedules import check_optimizer
+from siamese_news.training.schema import Number
 from siamese_news.training.trainer import (
     callbacks_of,
     checkpoint_to_resume,
@@ -54,9 +55,9 @@ class LinkOptions(TypedDict):
     gradient_clip: float | None
     monitor: str | None
     mode: Literal["max", "min"]
-    patience: int | None
+    patience: Number | None
     held_out: float
-    bootstrap: int
+    bootstrap: Number
     tokenizer: dict[str, Any]
 
 

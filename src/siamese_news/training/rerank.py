@@ -32,6 +32,7 @@ from siamese_news.training.rerank_data import (
 )
 from siamese_news.training.rerank_module import RerankModule, score_pairs
 from siamese_news.training.schedules import check_optimizer, fused
+from siamese_news.training.schema import Amount, Count, InnerShare, Number
 from siamese_news.training.trainer import (
     callbacks_of,
     check_one_device,
@@ -57,19 +58,19 @@ class RerankOptions(TypedDict):
 
     collection: str
     label: str | None
-    validation_share: float
+    validation_share: InnerShare
     validation_seed: int
     validation_topics: list[int | str] | None
     select: Literal["ap", "p30"]
     validate_every: float
-    validate_queries: int | None
+    validate_queries: Count | None
     epochs: int
-    patience: int | None
-    batch_size: int
+    patience: Number | None
+    batch_size: Count
     batches: Literal["mixed", "query"]
     collection_words: int | None
     unknown_range: float | None
-    negatives: float | None
+    negatives: Amount | None
     positive_weight: float
     exact_match: bool
     link_match: bool
@@ -210,16 +211,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
 
 
 def _check_options(task: Mapping[str, Any]) -> None:
-    """Refuse values that no training can have, and those that do not go together."""
-    for option, minimum in (
-        ("batch_size", 1),
-        ("negatives", 0),
-        ("validate_queries", 1),
-    ):
-        if task[option] is not None and task[option] < minimum:
-            raise InputError(
-                f"task.{option} is {task[option]}; expected {minimum} or more"
-            )
+    """Refuse values that do not go together."""
     by_query = task["batches"] == "query"
     if by_query and task["negatives"] is not None:
         raise InputError(

@@ -148,7 +148,7 @@ def make_fold(
     fold. `dev_topics` topics are held out in place of drawn ones; those of the test year are tested.
 
     Raises:
-        InputError: an impossible share, no topic of that year, or no relevant post to train on or
+        InputError: no topic of that year, or no relevant post to train on or
             to select by.
     """
     if dev_topics is not None and (
@@ -157,10 +157,6 @@ def make_fold(
         raise InputError(
             f"task.validation_topics: '{collection.name}' has no topic {unknown[0]} "
             f"({len(unknown)} unknown in all); expected ids of its topics"
-        )
-    if not 0 < share < 1:
-        raise InputError(
-            f"task.validation_share={share}: expected a number between 0 and 1"
         )
     years = sorted(set(collection.years.values()))
     if year not in years:

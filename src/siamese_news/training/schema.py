@@ -8,8 +8,10 @@ import inspect
 from collections.abc import Iterator, Mapping
 from types import UnionType
 from typing import (
+    Annotated,
     Any,
     Literal,
+    NotRequired,
     TypedDict,
     Union,
     get_args,
@@ -19,6 +21,7 @@ from typing import (
 )
 
 import msgspec
+from msgspec import Meta
 
 from siamese_news.errors import InputError
 from siamese_news.lexical_head.options import TermOptions
@@ -31,7 +34,16 @@ _WORDS = {
     "str": "text",
     "array": "a list",
     "object": "a mapping",
+    "null": "null",
 }
+# A bound of msgspec in words, which follow the type.
+_BOUNDS = {">=": "{} or more", ">": "above {}", "<=": "{} at most", "<": "below {}"}
+
+Count = Annotated[int, Meta(ge=1)]
+Number = Annotated[int, Meta(ge=0)]
+Amount = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(gt=0, le=1)]
+InnerShare = Annotated[float, Meta(gt=0, lt=1)]
 
 
 class VectorOptions(TypedDict):
@@ -49,18 +61,18 @@ class VectorOptions(TypedDict):
 
 #: The values of train.yaml and evaluate.yaml that are in no group.
 TOP: dict[str, Any] = {
-    "seed": int,
+    "seed": Annotated[int, Meta(ge=0, lt=2**32)],
     "fold": int,
     "teacher": str,
     "init": str | None,
     "resume": str | None,
-    "split": str,
-    "relevance": str,
+    "split": Literal["dev", "test"],
+    "relevance": Literal["own", "event"],
     "about": str,
     "peers": list[str],
     "allow_overlap": bool,
-    "bootstrap": int,
-    "randomization": int,
+    "bootstrap": Number,
+    "randomization": Count,
     "model": str | list[str] | None,
     "vectors": VectorOptions,
 }
@@ -113,7 +125,7 @@ def _complaints_of_mapping(
     if "_target_" in value:
         kinds, several = _kinds(value, key)
     elif is_typeddict(kind):
-        kinds = get_type_hints(kind)
+        kinds = hints_of(kind)
     else:
         yield from _wrong(key, value, kind)
         kinds, several = {}, True
@@ -139,7 +151,7 @@ def _kinds(option: Mapping[str, Any], key: str) -> tuple[dict[str, Any], bool]:
     """The types of an option's values by name, and whether there may be others."""
     target = class_of(option, key)
     if task := getattr(target, "task", None):
-        return get_type_hints(task.options), False
+        return hints_of(task.options), False
     if not callable(target):
         raise InputError(
             f"{key}._target_={option['_target_']}: expected a class or a function"
@@ -150,9 +162,7 @@ def _kinds(option: Mapping[str, Any], key: str) -> tuple[dict[str, Any], bool]:
     for name, parameter in inspect.signature(target).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             inner = getattr(hints.get(name), "__args__", ())  # Unpack[…] of a TypedDict
-            kinds |= (
-                get_type_hints(inner[0]) if inner and is_typeddict(inner[0]) else {}
-            )
+            kinds |= hints_of(inner[0]) if inner and is_typeddict(inner[0]) else {}
             several = not inner
         else:
             kinds[name] = hints.get(name, _like(parameter.default))
@@ -163,6 +173,15 @@ def _kinds(option: Mapping[str, Any], key: str) -> tuple[dict[str, Any], bool]:
     if key.endswith(".schedule"):
         kinds |= {"interval": Literal["step", "epoch"], "warmup": float}
     return kinds, several
+
+
+def hints_of(kind: Any) -> dict[str, Any]:
+    """The types of the keys of a `TypedDict`, with their bounds."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {
+        name: get_args(hint)[0] if get_origin(hint) is NotRequired else hint
+        for name, hint in hints.items()
+    }
 
 
 def _hints(target: Any) -> dict[str, Any]:
@@ -195,7 +214,7 @@ def _wrong(key: str, value: Any, kind: Any) -> Iterator[str]:
         expected, _, _ = (
             message.replace("`", "").removeprefix("Expected ").partition(", got ")
         )
-        types = [_WORDS.get(member, member) for member in expected.split(" | ")]
+        types = [_in_words(member) for member in expected.split(" | ")]
         assignment = "" if inner_key else f"={value}"
         yield f"{key}{inner_key}{assignment}: expected {' or '.join(types)}"
     except TypeError:  # classes among the types, whose objects no file holds
@@ -211,6 +230,18 @@ def _wrong(key: str, value: Any, kind: Any) -> Iterator[str]:
         ]
         if complaints_of and all(complaints_of):
             yield min((complaints[0] for complaints in complaints_of), key=len)
+
+
+def _in_words(expected: str) -> str:
+    """A type of msgspec, with its bound if it has one: ``int >= 1`` is a whole number, 1 or more."""
+    name, _, bound = expected.partition(" ")
+    sign, _, limit = bound.partition(" ")
+    words = _WORDS.get(name, name)
+    return (
+        f"{words}, {_BOUNDS[sign].format(limit.removesuffix('.0'))}"
+        if sign in _BOUNDS
+        else words
+    )
 
 
 def _literals(kind: Any) -> list[Any]:

@@ -2,33 +2,28 @@
 
 import functools
 import importlib.util
-import multiprocessing
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
 import torch
-from torch.nn.functional import normalize
-from torch.utils.data import DataLoader
 
 from siamese_news.errors import InputError
 from siamese_news.model.cached import cached_values
 from siamese_news.model.foreign import open_foreign
+from siamese_news.training.schema import Count
 from siamese_news.utils.processor import warn_of_slow_bfloat16
 
 # Texts that a teacher on a GPU encodes at once, and that are computed before they are cached.
 GPU_BATCH, GPU_TOGETHER = 1024, 2**18
-#: Processes that read texts for a GPU, at most.
-READERS = 16
 
 
 class TeacherOptions(TypedDict):
     """Which teacher, and how it reads; see `taught`."""
 
     source: str
-    words: int
+    words: Count
     bf16: bool
 
 
@@ -79,8 +74,6 @@ def taught(
 
 def first_words(texts: Sequence[str], words: int) -> list[str]:
     """The first words of each text, which a teacher reads."""
-    if words < 1:
-        raise InputError(f"task.teacher.words={words}: expected 1 or more")
     return [" ".join(text.split()[:words]) for text in texts]
 
 
@@ -117,17 +110,11 @@ def encode(
 ) -> np.ndarray:
     """Unit vectors (B, D) float16 of B texts by a model of `load_teacher`, without the cache.
 
-    A GPU waits for the words of the texts most of the time, so other processes read them ahead of
-    it. It computes least for texts in the order of their length.
+    It computes least for texts in the order of their length.
     """
     if bf16:
         warn_of_slow_bfloat16(device)
     with torch.autocast(device, torch.bfloat16, enabled=bf16):
-        if device != "cpu" and model.default_prompt_name is None:
-            # Where processes cannot be forked (Windows), each would import torch anew.
-            forks = "fork" in multiprocessing.get_all_start_methods()
-            readers = min(READERS, (os.cpu_count() or 1) - 1) if forks else 0
-            return encode_ahead(model, texts, device=device, readers=readers)
         vectors = model.encode(
             texts,
             batch_size=64 if device == "cpu" else GPU_BATCH,
@@ -135,34 +122,3 @@ def encode(
             show_progress_bar=False,
         )
     return np.asarray(vectors, np.float16)
-
-
-def encode_ahead(
-    model: Any, texts: Sequence[str], *, device: str, readers: int
-) -> np.ndarray:
-    """Unit vectors (B, D) float16, in batches that `readers` processes read ahead."""
-    batches: DataLoader[Any] = DataLoader(
-        list(texts),  # type: ignore[arg-type]
-        batch_size=GPU_BATCH,
-        collate_fn=getattr(model, "preprocess", model.tokenize),
-        num_workers=readers,
-        multiprocessing_context="fork" if readers else None,
-        worker_init_fn=_read_alone,
-        prefetch_factor=4 if readers else None,
-    )
-    vectors = []
-    with torch.inference_mode():
-        for features in batches:
-            there = {
-                name: feature.to(device)
-                if isinstance(feature, torch.Tensor)
-                else feature
-                for name, feature in features.items()
-            }
-            vectors.append(normalize(model(there)["sentence_embedding"].float(), dim=1))
-        return torch.cat(vectors).half().cpu().numpy()
-
-
-def _read_alone(number: int) -> None:
-    """A process that reads texts does so on one thread."""
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"

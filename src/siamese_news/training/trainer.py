@@ -29,17 +29,9 @@ logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
 
 
 def seed_everything(config: Mapping[str, Any]) -> None:
-    """Seed all generators, and set the number of threads.
-
-    Raises:
-        InputError: the seed is out of range.
-    """
-    seed = config["seed"]
-    threads = config["trainer"]["threads"]
-    if not 0 <= seed < 2**32:
-        raise InputError(f"seed={seed}: expected a whole number from 0 to {2**32 - 1}")
-    pl.seed_everything(seed, workers=True, verbose=False)
-    if threads:
+    """Seed all generators, and set the number of threads."""
+    pl.seed_everything(config["seed"], workers=True, verbose=False)
+    if threads := config["trainer"]["threads"]:
         torch.set_num_threads(threads)
 
 
