@@ -29,7 +29,7 @@ from benchmarks.ablation_table import table
 from siamese_news.data.collate import pad
 from siamese_news.data.sources import EvaluationSet
 from siamese_news.encoders import build_encoder
-from siamese_news.evaluation.results import evaluate_model
+from siamese_news.evaluation.system_results import evaluate_model
 from siamese_news.model import Model
 from siamese_news.model.siamese import heads
 from siamese_news.training.build import add_terms, build_model, build_text, plain_config

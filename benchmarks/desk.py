@@ -30,7 +30,7 @@ def make(folder: Path, count: int) -> None:
     One post in five is a run of 40 characters out of the 2,000 of a Japanese newspaper's kind.
     """
     from siamese_news.data.columns import RANKED
-    from siamese_news.search.output import write_rows
+    from siamese_news.search.result_files import write_rows
 
     chance = random.Random(1)
     search = folder / "searches" / "1"

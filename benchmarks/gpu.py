@@ -26,8 +26,8 @@ from benchmarks.measure import machine
 from siamese_news.attention import RingAttention
 from siamese_news.data.sources import open_source
 from siamese_news.encoders.transformer import DenseAttention
-from siamese_news.model.base import Precision
 from siamese_news.model.siamese import Model
+from siamese_news.model.text_model import Precision
 from siamese_news.sparsity import AdaptiveEntmax, Softmax
 from siamese_news.sparsity.entmax import entmax
 from siamese_news.text.token_ids import TokenIds

@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.measure import machine
 from benchmarks.scan import LAUNCH, SHIPPED, invented
-from siamese_news.search.index.arrays import Table, TableRows
+from siamese_news.search.index.array_files import Table, TableRows
 from siamese_news.search.index.manifest import Manifest
 from siamese_news.utils.files import file_sha256
 

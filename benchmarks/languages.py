@@ -15,10 +15,10 @@ from sklearn.metrics import average_precision_score
 
 from siamese_news import __version__
 from siamese_news.data.sources import open_source
-from siamese_news.model.base import BLOCK
 from siamese_news.model.loading import open_model
+from siamese_news.model.text_model import BLOCK
 from siamese_news.scoring import observe_all, open_scorer
-from siamese_news.search.languages import SearchLanguages, language_of_post
+from siamese_news.search.language_remarks import SearchLanguages, language_of_post
 
 
 def scores_of(model, text, posts):

@@ -23,8 +23,8 @@ from benchmarks.measure import machine
 from benchmarks.speed_history import write_revision
 from siamese_news.data.articles import read_articles
 from siamese_news.data.readers import open_posts
-from siamese_news.model.base import TextModel
 from siamese_news.model.loading import open_model
+from siamese_news.model.text_model import TextModel
 from siamese_news.utils.provenance import provenance
 
 COLLECTIONS = "usatoday-cnn signal1m crisislex-boston events-dev trec-microblog".split()

@@ -38,7 +38,7 @@ from scipy.stats import hypergeom
 from benchmarks.dev_lists import dev_lists
 from benchmarks.promises import optimum
 from siamese_news.utils.markdown import markdown_table
-from siamese_news_desk.decide.bounds.missing import FewMissing
+from siamese_news_desk.decide.bounds.few_missing import FewMissing
 
 _ERROR = 0.05
 _DEPTHS = 0.5, 0.7, 0.85, 1, 1.15, 1.3, 1.6, 2, 2.5, 3, 4, 6  # of the optimum

@@ -18,13 +18,13 @@ import numpy as np
 from benchmarks.leaderboard.sentences import ENCODERS, SentenceEncoder
 from benchmarks.measure import machine
 from siamese_news.data.sources import open_source
-from siamese_news.model.base import STAR, TextModel
 from siamese_news.model.loading import (
     ExternalModel,
     is_cross_encoder,
     library_of,
     open_model,
 )
+from siamese_news.model.text_model import STAR, TextModel
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.search.query import SHIPPED_STAR
 from siamese_news.search.second_look import SecondLook

@@ -16,7 +16,7 @@ from siamese_news.data.records import Post
 from siamese_news.data.sources import open_source
 from siamese_news.model.loading import open_model
 from siamese_news.scoring import open_scorer
-from siamese_news.search.rank import search
+from siamese_news.search.post_ranking import search
 from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from papers.jobs import FORMAT, Job, Results
 from siamese_news.errors import InputError
-from siamese_news.training.options import composed
+from siamese_news.training.plain_options import composed
 from siamese_news.utils.files import atomic_write
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ import functools
 from pathlib import Path
 
 from siamese_news.model import loading
-from siamese_news.model.base import TextModel
+from siamese_news.model.text_model import TextModel
 
 _model_of = loading.model_of
 _bundled = functools.cache(loading.model_of)

@@ -26,7 +26,7 @@ _MODULES = [
     "siamese_news.cli.filter",
     "siamese_news.cli.explain",
     "siamese_news.search.searcher",
-    "siamese_news.search.filter",
+    "siamese_news.search.filtering",
     "siamese_news.search.explain",
     "siamese_news.model.folder",
     "siamese_news.encoders",

@@ -19,8 +19,8 @@ from benchmarks.leaderboard.sentences import ENCODERS, SentenceEncoder, not_inst
 from siamese_news.baselines import BM25, TfIdf
 from siamese_news.data.records import Article, Post
 from siamese_news.model import Model
-from siamese_news.model.base import PRETRAINED, TextModel
 from siamese_news.model.loading import ExternalModel, model_of
+from siamese_news.model.text_model import PRETRAINED, TextModel
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.scoring.rivals import rival_weights
 from siamese_news.search.second_look import SecondLook

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from siamese_news.data.readers.registry import FORMATS
+from siamese_news.data.readers.known_formats import FORMATS
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
 

@@ -17,8 +17,8 @@ from models.distillation.corpus import CutOptions, count_words
 from models.distillation.distil_data import DistilDataModule
 from siamese_news.encoders import TokenEmbedding, WhitenedEncoder
 from siamese_news.errors import InputError
-from siamese_news.evaluation.results import model_card
-from siamese_news.lexical_head.features import distinct
+from siamese_news.evaluation.system_results import model_card
+from siamese_news.lexical_head.term_ids import distinct
 from siamese_news.model.siamese import Model
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.content_words import smoothed_idf

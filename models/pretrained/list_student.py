@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from siamese_news.encoders import lead_weights, places_of
-from siamese_news.lexical_head.features import distinct
 from siamese_news.lexical_head.head import TermHead
+from siamese_news.lexical_head.term_ids import distinct
 
 Rows = Sequence[NDArray[np.int64]]
 # Articles whose nearest posts are computed at once: 200 MB of scores for 200,000 posts.

@@ -18,7 +18,7 @@ from models.pretrained.list_student import (
 )
 from siamese_news.encoders import TokenEmbedding, build_encoder
 from siamese_news.errors import InputError
-from siamese_news.evaluation.results import model_card
+from siamese_news.evaluation.system_results import model_card
 from siamese_news.lexical_head.head import TermHead
 from siamese_news.model.siamese import Model
 from siamese_news.text import Tokenizer, Vocabulary

@@ -208,7 +208,7 @@ def _score(
 
 def mean_scores(model: Any, pool: Story) -> np.ndarray:
     """The score of each post, (P,): a mean over the seeds, to six decimals."""
-    from siamese_news.evaluation.results import model_blocks
+    from siamese_news.evaluation.system_results import model_blocks
 
     blocks: Callable[[], Any] = model_blocks(
         model, pool.seeds, pool.posts, one_story=True

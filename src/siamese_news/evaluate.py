@@ -30,7 +30,7 @@ with (
         is_first_process,
         share_stamp,
     )
-    from siamese_news.training.options import plain_options
+    from siamese_news.training.plain_options import plain_options
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
     import numpy as np
 
     from siamese_news.data.splits import same_event_qrels
-    from siamese_news.evaluation.results import (
+    from siamese_news.evaluation.system_results import (
         SystemResult,
         evaluate_system,
         figures,
@@ -97,7 +97,7 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
 def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, Any]]:
     """(name, kind of score, blocks) of the models, then of the peers."""
     from siamese_news.baselines import BM25, TfIdf
-    from siamese_news.evaluation.results import model_blocks
+    from siamese_news.evaluation.system_results import model_blocks
     from siamese_news.model.loading import ExternalModel, open_model
     from siamese_news.training.build import build_model, build_text
     from siamese_news.training.datamodule import SiameseDataModule

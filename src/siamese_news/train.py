@@ -35,7 +35,7 @@ with (
         launched_processes,
         prepare_command,
     )
-    from siamese_news.training.options import add_installed, plain_options
+    from siamese_news.training.plain_options import add_installed, plain_options
     from siamese_news.training.sweep import one_of_many
     from siamese_news.utils.compiled_loops import loops_used
     from siamese_news.utils.files import write_json

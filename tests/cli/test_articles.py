@@ -130,7 +130,7 @@ def test_filter_with_several_seeds_writes_one_list_of_ranks(files):
 
 
 def test_a_report_of_a_csv_keeps_phrases_whole(files):
-    from siamese_news.search.report.results import read_results
+    from siamese_news.search.report.report_data import read_results
 
     Path("found.csv").write_text(
         "article,rank,score,post,text,terms\n"

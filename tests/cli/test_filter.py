@@ -13,9 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from siamese_news.cli import app
-from siamese_news.search import filter as filter_module
+from siamese_news.search import filtering, scan
 from siamese_news.search import partial_results as part_module
-from siamese_news.search import scan
 
 WORDS = [
     "flood",
@@ -35,16 +34,16 @@ POSTS = 400
 # The command as a process that blocks are small for, and that dies at a given one.
 DIES = """
 import os, signal, sys
-from siamese_news.search import filter as filter_module, partial_results as part, scan
+from siamese_news.search import filtering, partial_results as part, scan
 scan.BLOCK = {block}
 part._SECONDS = {seconds}
-lines = filter_module._lines
+lines = filtering._lines
 def dying(scorer, seeds, block, *rest):
     found = lines(scorer, seeds, block, *rest)
     if block.number == {dies}:
         os.kill(os.getpid(), signal.{signal})
     return found
-filter_module._lines = dying
+filtering._lines = dying
 from siamese_news.cli import app
 app(sys.argv[1:])
 """
@@ -173,8 +172,7 @@ def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
     """A scorer that learns from the pool and then scores otherwise."""
     from siamese_news.scoring import Observer
     from siamese_news.scoring.cosine import CosineScorer
-    from siamese_news.search import filter as filter_module
-    from siamese_news.search import opening
+    from siamese_news.search import filtering, opened_query
 
     class Learning(CosineScorer):
         seen = 0
@@ -217,19 +215,19 @@ def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
 
     calls = [None] * 100
     monkeypatch.setattr(
-        opening,
+        opened_query,
         "open_scorer",
         lambda model, texts, **_: Learning(model, model.encode_articles(texts)),
     )
     assert run(files, out="whole_out.jsonl").exit_code == 0
-    lines = filter_module._lines
+    lines = filtering._lines
     calls.clear()
 
     def dying(*arguments):
         mark()
         return lines(*arguments)
 
-    monkeypatch.setattr(filter_module, "_lines", dying)
+    monkeypatch.setattr(filtering, "_lines", dying)
     first = run(files)
     finished = dies >= (20 if adapts else 10)
     assert first.exit_code == (0 if finished else 130)
@@ -255,16 +253,16 @@ def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
     ],
 )
 def test_another_job_is_not_gone_on_with(files, monkeypatch, change, message):
-    from siamese_news.search import filter as filter_module
+    from siamese_news.search import filtering
 
-    lines = filter_module._lines
+    lines = filtering._lines
 
     def dying(scorer, seeds, block, *rest):
         if block.number == 5:
             raise KeyboardInterrupt
         return lines(scorer, seeds, block, *rest)
 
-    monkeypatch.setattr(filter_module, "_lines", dying)
+    monkeypatch.setattr(filtering, "_lines", dying)
     assert run(files).exit_code == 130
     part = (files / "out.jsonl.part").read_bytes()
     assert part
@@ -327,17 +325,17 @@ def test_two_runs_do_not_write_one_output(files, name):
 
 
 def test_a_full_disk_leaves_the_old_output_and_can_be_resumed(files, monkeypatch):
-    from siamese_news.search import opening
+    from siamese_news.search import opened_query
 
     (files / "out.jsonl").write_text("old")
-    write = opening.write_rows
+    write = opened_query.write_rows
 
     def full(stream, rows, *format, **options):
         write(stream, [next(iter(rows))], *format, **options)
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(opening, "write_rows", full)
+        patch.setattr(opened_query, "write_rows", full)
         done = run(files, "--force")
     assert done.exit_code == 1
     assert (
@@ -472,14 +470,14 @@ def test_an_index_names_the_same_shares(files):
 
 def test_a_filter_that_runs_out_of_memory_says_so_and_continues(files, monkeypatch):
     assert run(files, out="whole.jsonl").exit_code == 0
-    lines = filter_module._lines
+    lines = filtering._lines
 
     def full(scorer, opened, block, *rest):
         if block.number == 3:
             raise MemoryError
         return lines(scorer, opened, block, *rest)
 
-    monkeypatch.setattr(filter_module, "_lines", full)
+    monkeypatch.setattr(filtering, "_lines", full)
     stopped = run(files)
     assert stopped.exit_code == 2
     assert "there is not enough memory (none was left)" in stopped.stderr

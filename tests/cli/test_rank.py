@@ -403,8 +403,9 @@ def test_a_search_starts_without_what_it_does_not_need():
         "pytorch_lightning",
     }
     code = (
-        "import sys, siamese_news.search.rank, siamese_news.search.filter, siamese_news.scoring,"
-        f"siamese_news.search.rows; print(sorted({heavy} & set(sys.modules)))"
+        "import sys, siamese_news.search.post_ranking, siamese_news.search.filtering,"
+        "siamese_news.scoring, siamese_news.search.result_rows; "
+        f"print(sorted({heavy} & set(sys.modules)))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.stdout.strip() == "[]", found.stderr
@@ -456,8 +457,8 @@ def test_every_command_has_an_example(command):
 
 
 def test_terms_of_two_words_stay_apart_in_a_csv(tmp_path):
-    from siamese_news.search.output import write_rows
     from siamese_news.search.report import read_results
+    from siamese_news.search.result_files import write_rows
 
     path = tmp_path / "out.csv"
     row = {
@@ -636,7 +637,7 @@ def test_an_index_cannot_replace_a_file(tmp_path):
 
 
 def test_the_six_options_that_most_people_need_come_before_the_panels():
-    from siamese_news.cli.registry import _command
+    from siamese_news.cli.commands import _command
 
     options = _command("rank").params
     panels = [option.rich_help_panel for option in options if option.name != "help"]

@@ -21,7 +21,7 @@ from siamese_news.cli import app
 from siamese_news.data.readers import rows
 from siamese_news.errors import InputError
 from siamese_news.model import loading
-from siamese_news.search import opening, scan
+from siamese_news.search import opened_query, scan
 from siamese_news.search.sharding import workers
 
 WORDS = [
@@ -131,7 +131,7 @@ def test_however_it_is_cut(tmp_path_factory, tiny_model, seed, count, dense, dat
     root = tmp_path_factory.mktemp("cut")
     tiny_model.save(root / "model", card="")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "open_named", cache(loading.open_named))
+        patch.setattr(opened_query, "open_named", cache(loading.open_named))
         patch.setattr(rows, "_STRETCH", 300)
         patch.setattr(rows, "_ROWS", 7)
         patch.setattr(scan, "BLOCK", 30)

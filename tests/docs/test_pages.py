@@ -176,7 +176,7 @@ def refused(name, options, monkeypatch):
 
     Devices are not asked for: those that a page names may not be here.
     """
-    from siamese_news.training.options import plain_options
+    from siamese_news.training.plain_options import plain_options
     from siamese_news.training.rerank import _check_options
     from siamese_news.training.trainer import make_trainer
 

@@ -458,7 +458,7 @@ def _labeled(place: Path, ending: str) -> bytes:
 
 def sheets(data: bytes) -> None:
     """A sheet of labels, and the same as a machine's verdicts."""
-    from siamese_news_desk.decide.plan.files import SEAL, read_sealed
+    from siamese_news_desk.decide.plan.sealed_files import SEAL, read_sealed
     from siamese_news_desk.labels.machine import read_machine
     from siamese_news_desk.labels.matching import SampledPosts, read_labels
 
@@ -484,7 +484,7 @@ def sealed(data: bytes) -> None:
     from typer.testing import CliRunner
 
     from siamese_news.cli import app
-    from siamese_news_desk.decide.plan.files import SEAL, write_sealed
+    from siamese_news_desk.decide.plan.sealed_files import SEAL, write_sealed
 
     choices, place = Choices(data), folder() / "strange"
     shutil.rmtree(place, ignore_errors=True)

@@ -13,8 +13,8 @@ import pytest
 from siamese_news.encoders import build_encoder
 from siamese_news.errors import InputError
 from siamese_news.model import Model
-from siamese_news.model.base import PRETRAINED
 from siamese_news.model.loading import open_model
+from siamese_news.model.text_model import PRETRAINED
 
 ENCODERS = {
     "star": {

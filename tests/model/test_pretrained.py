@@ -8,7 +8,7 @@ import pytest
 
 from siamese_news.data.beir import bundled
 from siamese_news.data.sources import evaluation_set
-from siamese_news.evaluation.results import evaluate_model
+from siamese_news.evaluation.system_results import evaluate_model
 from siamese_news.model import Model
 from siamese_news.scoring import open_scorer
 

@@ -8,7 +8,7 @@ import torch
 from pytorch_metric_learning import losses
 
 from siamese_news import InputError, Model
-from siamese_news.model import base
+from siamese_news.model import text_model
 from siamese_news.training.objective import SiameseObjective
 
 STAR = Path(__file__).parents[2] / "models" / "star"
@@ -50,7 +50,7 @@ def test_matryoshka_is_the_mean_over_the_beginnings():
 
 
 def test_several_processes_encode_the_same(star, monkeypatch):
-    monkeypatch.setattr(base, "BLOCK", 64)
+    monkeypatch.setattr(text_model, "BLOCK", 64)
     posts = [f"{POSTS[n % 4]} {n} word{n % 7}" for n in range(150)]
     once = star.encode_posts(posts)
     np.testing.assert_array_equal(star.encode_posts(posts, processes=2), once)

@@ -40,7 +40,7 @@ FOR_THE_DESK = (
     "text.tokens",
     "data",
     "search.clusters",
-    "search.output",
+    "search.result_files",
     "search.partial_results",
     "search.query",
     "search.report",

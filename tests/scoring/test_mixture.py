@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from siamese_news.errors import InputError
-from siamese_news.lexical_head.features import bigram_ids, distinct
 from siamese_news.lexical_head.head import (
     TermHead,
     bigram_counters,
@@ -25,13 +24,14 @@ from siamese_news.lexical_head.options import (
     Surface,
     TermOptions,
 )
+from siamese_news.lexical_head.term_ids import bigram_ids, distinct
 from siamese_news.lexical_head.weights import PoolCounts
 from siamese_news.model import Model
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.scoring.candidates import Candidates, content_keys
 from siamese_news.scoring.cosine import CosineScorer
-from siamese_news.scoring.features import PostReader
 from siamese_news.scoring.mixture import MixtureScorer, mixture_scorer
+from siamese_news.scoring.post_features import PostReader
 from siamese_news.text import Vocabulary
 
 WORDS = ("flood", "river", "town", "bridge", "fire", "smoke", "mayor")

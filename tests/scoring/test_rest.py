@@ -5,7 +5,7 @@ import numpy as np
 from siamese_news import open_model, open_scorer
 from siamese_news.lexical_head.weights import PoolCounts
 from siamese_news.scoring import observe_all
-from siamese_news.scoring.articles import Rest
+from siamese_news.scoring.article_vectors import Rest
 
 
 def test_words_common_among_posts_that_are_not_near_say_little_of_a_foreign_seed():

@@ -19,7 +19,7 @@ from siamese_news.lexical_head.options import (
     TermOptions,
 )
 from siamese_news.scoring import observe_all, open_scorer
-from siamese_news.scoring.pool import PoolState
+from siamese_news.scoring.pool_state import PoolState
 from siamese_news.scoring.smoothing import Neighbors
 from siamese_news.text import Vocabulary
 

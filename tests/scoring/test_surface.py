@@ -14,7 +14,7 @@ from siamese_news.lexical_head.options import Surface, TermOptions
 from siamese_news.scoring import observe_all
 from siamese_news.scoring.mixture import mixture_scorer
 from siamese_news.scoring.surface import compact, word_grams
-from siamese_news.search.index.scorer import IndexedScorer
+from siamese_news.search.index.indexed_scorer import IndexedScorer
 from siamese_news.text import Vocabulary
 
 ARTICLE = "Hochwasserschutz: Überschwemmungen treffen Grünwaldtal. Überschwemmung, Flüsse steigen"

@@ -20,8 +20,8 @@ from siamese_news.search.conversations import (
     find_threads,
     thread_rows,
 )
-from siamese_news.search.output import write_rows
 from siamese_news.search.report import read_results, render
+from siamese_news.search.result_files import write_rows
 
 
 def linked(id, reply_to=None, **metadata):

@@ -13,7 +13,7 @@ from siamese_news.data.groups import NONE
 from siamese_news.data.readers import open_posts
 from siamese_news.search.compare import wilson
 from siamese_news.search.report import ReportData, ReportPost
-from siamese_news.search.report.groups import SHOWN, compare, figures
+from siamese_news.search.report.group_comparison import SHOWN, compare, figures
 
 
 def found(number, text="the old bridge", **more):

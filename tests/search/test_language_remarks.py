@@ -6,7 +6,7 @@ import pytest
 from tests.commands import siamese_news
 
 from siamese_news.data.records import Article, Post
-from siamese_news.search.languages import UNKNOWN, SearchLanguages
+from siamese_news.search.language_remarks import UNKNOWN, SearchLanguages
 from siamese_news.search.remarks import same_lists_remarks
 from siamese_news.text.languages import is_confirmed
 

@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 from siamese_news.cli import app
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
-from siamese_news.search.output import row_of, write_rows
-from siamese_news.search.records import RankedPost
+from siamese_news.search.ranked_posts import RankedPost
 from siamese_news.search.report import (
     ReportData,
     ReportPost,
@@ -29,6 +28,7 @@ from siamese_news.search.report import (
 )
 from siamese_news.search.report.charts import histogram_chart, timeline_chart
 from siamese_news.search.report.page import COPIES, SHOWN, pieces, visible
+from siamese_news.search.result_files import row_of, write_rows
 
 sys.path.insert(0, str(Path(__file__).parent))
 from hostile import HOSTILE, hostile_text
@@ -605,7 +605,7 @@ def small_bounds(monkeypatch):
     """A page of at most 20 posts, and near-duplicates among at most 50."""
     for module in ("results", "page"):
         monkeypatch.setattr(f"siamese_news.search.report.{module}.SHOWN", 20)
-    monkeypatch.setattr("siamese_news.search.report.results.CLUSTERED", 50)
+    monkeypatch.setattr("siamese_news.search.report.report_data.CLUSTERED", 50)
 
 
 def long_file(path, count, **columns):

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.scoring import Observer, Scorer
-from siamese_news.search import rank, scan
-from siamese_news.search.filter import _order
+from siamese_news.search import post_ranking, scan
+from siamese_news.search.filtering import _order
 from siamese_news.search.histogram import ScoreCounts
-from siamese_news.search.inputs import CheckedPosts
 from siamese_news.search.pool import Window
+from siamese_news.search.post_ranking import Ranking, search
+from siamese_news.search.python_inputs import CheckedPosts
 from siamese_news.search.query import Query
-from siamese_news.search.rank import Ranking, search
 from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import MILLION, Seeds
 
@@ -32,7 +32,7 @@ A, B, C = (Article(name, f"story {name}") for name in "abc")
 @settings(deadline=None)
 def test_the_top_lists_are_those_of_a_sort(blocks, size, slack):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rank, "_SLACK", slack)
+        patch.setattr(post_ranking, "_SLACK", slack)
         found = Ranking(Once(), Seeds([A, B]), size)
         pairs = []
         for block in blocks:

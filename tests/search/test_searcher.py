@@ -17,7 +17,7 @@ from siamese_news.cli import app
 from siamese_news.data.readers import open_posts
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
-from siamese_news.search.inputs import articles_of, posts_of
+from siamese_news.search.python_inputs import articles_of, posts_of
 from siamese_news.search.query import TYPES, Query, SearchOptions
 
 STORY = "Flood in the town: the river took the bridge"

@@ -9,7 +9,7 @@ from siamese_news.model import Model
 from siamese_news.scoring import open_scorer
 from siamese_news.search import scan
 from siamese_news.search.pool import Window
-from siamese_news.search.rank import search
+from siamese_news.search.post_ranking import search
 from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
 

@@ -66,7 +66,7 @@ def vectors_of(folder):
 
 def module_of(folder, name, *, drop=True, **options):
     """A small module; `drop=False` where two runs are compared that draw their dropout apart."""
-    from siamese_news.training.options import composed
+    from siamese_news.training.plain_options import composed
 
     pl.seed_everything(0, verbose=False)
     encoder = composed(f"encoder={name}")["encoder"] | SMALL[name]

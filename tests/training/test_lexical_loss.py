@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from siamese_news.data.collate import pad
 from siamese_news.encoders import build_encoder
-from siamese_news.lexical_head.features import distinct
 from siamese_news.lexical_head.head import (
     TermHead,
     bigram_counters,
     empty_bigram_counters,
 )
 from siamese_news.lexical_head.options import Surface, TermOptions
+from siamese_news.lexical_head.term_ids import distinct
 from siamese_news.model.siamese import heads
 from siamese_news.scoring import open_scorer
 from siamese_news.text import Vocabulary
@@ -73,7 +73,7 @@ def test_the_vectors_are_those_that_rank(articles, posts, phrases, seed):
     columns = np.unique(
         np.concatenate([*map(terms.features, articles), np.zeros(0, np.int64)])
     )
-    from siamese_news.lexical_head.features import mean_factors
+    from siamese_news.lexical_head.term_ids import mean_factors
 
     means = mean_factors(features, [terms.feature_factors(own) for own in post_by])
     weights = terms.background()

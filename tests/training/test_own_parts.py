@@ -22,7 +22,7 @@ from siamese_news.encoders import (
     register_encoder,
 )
 from siamese_news.model import Model
-from siamese_news.training.options import composed
+from siamese_news.training.plain_options import composed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 OWN = '''

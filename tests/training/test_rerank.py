@@ -17,7 +17,7 @@ from siamese_news.encoders.embedding import unknown_vectors
 from siamese_news.errors import InputError
 from siamese_news.model.reranker import TextRanker
 from siamese_news.rerankers import Pair
-from siamese_news.search.rerank import rerank_posts
+from siamese_news.search.reranking import rerank_posts
 from siamese_news.text.vocabulary import stable_hash
 from siamese_news.train import train
 from siamese_news.training import rerank

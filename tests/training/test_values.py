@@ -13,7 +13,7 @@ from tests.training.test_contract import (
 from siamese_news import InputError, SiameseDataModule
 from siamese_news.training.callbacks import load_selected, selection
 from siamese_news.training.launch import composition_errors
-from siamese_news.training.options import composed
+from siamese_news.training.plain_options import composed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 AWKWARD = 'a${b} c\'s \\\\${x} "d",{e}'

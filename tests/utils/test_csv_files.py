@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from siamese_news.data.readers import open_posts
 from siamese_news.data.results import result_rows
-from siamese_news.search.output import write_rows
+from siamese_news.search.result_files import write_rows
 from siamese_news.utils.csv_files import write_csv
 from siamese_news.utils.terminal import guarded
 

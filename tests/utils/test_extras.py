@@ -410,10 +410,10 @@ def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
 def test_a_command_of_the_desk_names_its_package(monkeypatch):
     from typer.testing import CliRunner
 
-    from siamese_news.cli import app, registry
+    from siamese_news.cli import app, commands
 
-    points = {n: p for n, p in registry._points().items() if n not in registry._IN_DESK}
-    monkeypatch.setattr(registry, "_points", lambda: points)
+    points = {n: p for n, p in commands._points().items() if n not in commands._IN_DESK}
+    monkeypatch.setattr(commands, "_points", lambda: points)
     done = CliRunner().invoke(app, ["certify", "--labels", "sheet.csv"])
     assert done.exit_code == 2
     assert done.stderr.startswith(

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.recall_price import EvenDraws, least, random_part
 from scipy.stats import hypergeom
 
-from siamese_news_desk.decide.bounds.missing import FewMissing
+from siamese_news_desk.decide.bounds.few_missing import FewMissing
 
 REST, RECALL, ERROR = 300, 0.8, 0.05
 

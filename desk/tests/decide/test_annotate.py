@@ -11,7 +11,7 @@ import pytest
 from sheet_commands import certificate, rows_of, run, scored, start
 from tests.commands import OnTerminal
 
-from siamese_news_desk.decide.plan.files import seal_of
+from siamese_news_desk.decide.plan.sealed_files import seal_of
 
 
 def begin(folder, *arguments):

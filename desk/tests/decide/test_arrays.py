@@ -9,7 +9,7 @@ from sheet_commands import run
 
 from siamese_news import InputError
 from siamese_news_desk import certify_scores
-from siamese_news_desk.decide.plan.files import read_sealed, write_sealed
+from siamese_news_desk.decide.plan.sealed_files import read_sealed, write_sealed
 
 
 def ranked(posts, seed=0):

@@ -18,7 +18,7 @@ from sheet_commands import (
     start,
 )
 
-from siamese_news_desk.decide.plan.files import SEAL, read_sealed, write_sealed
+from siamese_news_desk.decide.plan.sealed_files import SEAL, read_sealed, write_sealed
 from siamese_news_desk.labels.journal import LabelJournal
 from siamese_news_desk.labels.matching import Label, Labels, SampledPosts, VerdictLog
 from siamese_news_desk.labels.units import Unit

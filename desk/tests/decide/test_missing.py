@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siamese_news_desk.decide.bounds.missing import FewMissing
+from siamese_news_desk.decide.bounds.few_missing import FewMissing
 
 
 def broken(top, rest, recall, test, relevant):

@@ -10,7 +10,6 @@ from sheet_commands import fill, finish, run, scored, start
 from siamese_news.errors import InputError
 from siamese_news_desk import certify_scores
 from siamese_news_desk.decide.plan import ledger
-from siamese_news_desk.decide.plan.files import read_sealed
 from siamese_news_desk.decide.plan.remedies import (
     ANOTHER_FILE,
     ANOTHER_ORDER,
@@ -18,6 +17,7 @@ from siamese_news_desk.decide.plan.remedies import (
     PlanRefused,
     further_plan,
 )
+from siamese_news_desk.decide.plan.sealed_files import read_sealed
 from siamese_news_desk.labels.journal import LabelJournal
 
 

@@ -8,15 +8,20 @@ from sheet_commands import certify, finish, run, scored, start
 from tests.commands import siamese_news
 
 from siamese_news.errors import InputError
-from siamese_news.utils.records import fitting
+from siamese_news.utils.checked_json import fitting
 from siamese_news_desk.decide.checking import (
     STATED,
     check_certificate,
     differences,
     sheets_of_certificate,
 )
-from siamese_news_desk.decide.plan.files import SEAL, read_sealed, seal_of, write_sealed
-from siamese_news_desk.decide.plan.records import PLANS
+from siamese_news_desk.decide.plan.plan_fields import PLANS
+from siamese_news_desk.decide.plan.sealed_files import (
+    SEAL,
+    read_sealed,
+    seal_of,
+    write_sealed,
+)
 from siamese_news_desk.labels.matching import read_labels
 
 CRITERIA = "about the flood"

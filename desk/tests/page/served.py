@@ -144,7 +144,7 @@ def found_before(
         ids: of these.
     """
     from siamese_news.data.columns import RANKED
-    from siamese_news.search.output import write_rows
+    from siamese_news.search.result_files import write_rows
 
     chance = random.Random(3)
     truth = {}

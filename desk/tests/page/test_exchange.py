@@ -146,13 +146,13 @@ _HELD_SEARCHES = """
 import os, sys, time
 
 if "filter" in sys.orig_argv:
-    from siamese_news.model import base
+    from siamese_news.model import text_model
 
-    base.BLOCK = 100  # before others take it from there
-    from siamese_news.search import files, partial_results
+    text_model.BLOCK = 100  # before others take it from there
+    from siamese_news.search import file_pool, partial_results
 
-    files._STEP = 100
-    files._SECONDS = partial_results._SECONDS = 0.0
+    file_pool._STEP = 100
+    file_pool._SECONDS = partial_results._SECONDS = 0.0
     append = partial_results.PartialResults.append
 
     def held(part, rows):

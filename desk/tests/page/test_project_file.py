@@ -6,7 +6,7 @@ import pytest
 from served import found_before
 
 from siamese_news.errors import InputError
-from siamese_news_desk.page.desk import Desk
+from siamese_news_desk.page.open_project import Desk
 from siamese_news_desk.page.project import Project
 
 WRONG = (

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from siamese_news.attention.base import Attention
+from siamese_news.attention.attention import Attention
 from siamese_news.attention.compiled import MAX_KEYS, RingLoop, Tile, head_alphas
 from siamese_news.attention.word_projections import Columns, projected, repeated, tiles
 

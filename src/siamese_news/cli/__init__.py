@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.registry import Commands
+from siamese_news.cli.commands import Commands
 
 app = typer.Typer(
     cls=Commands,

@@ -8,8 +8,8 @@ from typing import Annotated, get_args
 
 import typer
 
-from siamese_news.cli.options import search_command
-from siamese_news.cli.reading import described
+from siamese_news.cli.search_inputs import described
+from siamese_news.cli.search_options import search_command
 from siamese_news.errors import InputError
 from siamese_news.search.query import Query
 from siamese_news.utils.exits import ending

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import (
     ForceOption,
     check_query_output,
@@ -15,7 +14,8 @@ from siamese_news.cli.outputs import (
     open_output,
     write_meta,
 )
-from siamese_news.cli.reading import file_pool, open_index_of, read_seeds
+from siamese_news.cli.search_inputs import file_pool, open_index_of, read_seeds
+from siamese_news.cli.search_options import search_command
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.query import Query
@@ -72,7 +72,7 @@ def explain(
     from siamese_news.model.loading import explainable, open_model
     from siamese_news.search.explain.explainer import explain_nearest, name_neighbors
     from siamese_news.search.explain.output import write_explained
-    from siamese_news.search.opening import OpenQuery
+    from siamese_news.search.opened_query import OpenQuery
     from siamese_news.search.pool import Window
     from siamese_news.search.scan import posts_in_blocks
 

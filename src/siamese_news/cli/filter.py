@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, format_of
-from siamese_news.cli.reading import open_files, open_pool, read_seeds
+from siamese_news.cli.search_inputs import open_files, open_pool, read_seeds
+from siamese_news.cli.search_options import search_command
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
@@ -118,8 +118,8 @@ def filter(
                 say=echo,
             )
         else:
-            from siamese_news.search.filter import filter_to_file
-            from siamese_news.search.opening import open_query
+            from siamese_news.search.filtering import filter_to_file
+            from siamese_news.search.opened_query import open_query
 
             opened = open_query(query, seeds)
             pool = open_pool(query, opened.model)

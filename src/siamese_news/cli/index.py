@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.options import search_command
-from siamese_news.cli.reading import open_files
+from siamese_news.cli.search_inputs import open_files
+from siamese_news.cli.search_options import search_command
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
@@ -40,7 +40,7 @@ def index(
     --add adds posts. To remove posts, build the index again from files without them.
     """
     from siamese_news.model.loading import open_named
-    from siamese_news.search.files import FilePool, file_versions
+    from siamese_news.search.file_pool import FilePool, file_versions
     from siamese_news.search.index import changing
     from siamese_news.search.index.fingerprint import indexable
 

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import (
     ForceOption,
     check_query_output,
@@ -14,7 +13,8 @@ from siamese_news.cli.outputs import (
     open_output,
     write_meta,
 )
-from siamese_news.cli.reading import file_pool
+from siamese_news.cli.search_inputs import file_pool
+from siamese_news.cli.search_options import search_command
 from siamese_news.errors import InputError
 from siamese_news.search.query import Query
 from siamese_news.utils.terminal import counted, echo
@@ -41,7 +41,7 @@ def keywords(
 
     For each term: how many accepted posts it adds, and how many other posts contain it.
     """
-    from siamese_news.search.keywords import find_keywords, write_keywords
+    from siamese_news.search.keyword_list import find_keywords, write_keywords
 
     query = format_of(query, "table", ("table", "jsonl", "csv"))
     check_query_output(query, results, force=force)

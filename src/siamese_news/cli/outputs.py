@@ -118,7 +118,7 @@ def check_output(
 @contextmanager
 def open_output(out: Path | None, format: str) -> Iterator[tuple[Any, bool]]:
     """The stream of an output, and whether it is a terminal; a file appears whole or not at all."""
-    from siamese_news.search.output import BINARY
+    from siamese_news.search.result_files import BINARY
 
     binary = format in BINARY
     if out is None:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import (
     OUTPUT_PANEL,
     ForceOption,
@@ -13,7 +12,8 @@ from siamese_news.cli.outputs import (
     format_of,
     open_output,
 )
-from siamese_news.cli.reading import open_pool, read_seeds
+from siamese_news.cli.search_inputs import open_pool, read_seeds
+from siamese_news.cli.search_options import search_command
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
@@ -30,7 +30,7 @@ from siamese_news.search.query import (
 from siamese_news.utils.terminal import counted, echo
 
 if TYPE_CHECKING:
-    from siamese_news.search.opening import OpenQuery, Outcome
+    from siamese_news.search.opened_query import OpenQuery, Outcome
     from siamese_news.search.pool import Pool
 
 
@@ -76,9 +76,9 @@ def rank(
 
     --dedupe merges near-duplicates among the --top posts of a list.
     """
-    from siamese_news.search.opening import open_query
-    from siamese_news.search.rank import rank_posts, write_scores
-    from siamese_news.search.rows import ranking_rows
+    from siamese_news.search.opened_query import open_query
+    from siamese_news.search.post_ranking import rank_posts, write_scores
+    from siamese_news.search.result_rows import ranking_rows
 
     use_threads(query.threads)
     query = format_of(query, "table")

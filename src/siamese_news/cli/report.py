@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_output, files_read, write_meta
-from siamese_news.cli.reading import open_files
+from siamese_news.cli.search_inputs import open_files
+from siamese_news.cli.search_options import search_command
 from siamese_news.errors import InputError
 from siamese_news.search.query import READING, Query
 from siamese_news.utils.files import atomic_write
@@ -76,8 +76,8 @@ def report(
     siamese-news report --results found.jsonl --by month --posts dump/ --out found.html
     """
     from siamese_news.data.groups import TIMES
-    from siamese_news.search.output import write_rows
-    from siamese_news.search.report import groups, read_results, write_report
+    from siamese_news.search.report import group_comparison, read_results, write_report
+    from siamese_news.search.result_files import write_rows
 
     if audit is not None and certificate is None:
         raise InputError(
@@ -101,17 +101,20 @@ def report(
     if by is not None:
         if query.posts:
             column = None if by in TIMES else by
-            comparison = groups.compare_posts(
+            comparison = group_comparison.compare_posts(
                 data, by, open_files(query, group_field=column)
             )
         else:
-            comparison = groups.compare_results(data, by, results)
+            comparison = group_comparison.compare_results(data, by, results)
         data = replace(data, groups=comparison)
         for remark in comparison.remarks:
             echo(remark)
         with atomic_write(table) as stream:
             write_rows(
-                stream, groups.figures(comparison), "csv", columns=groups.COLUMNS
+                stream,
+                group_comparison.figures(comparison),
+                "csv",
+                columns=group_comparison.COLUMNS,
             )
         write_meta(table)
     write_report(out, data)

@@ -4,7 +4,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import (
     ForceOption,
     check_query_output,
@@ -12,6 +11,7 @@ from siamese_news.cli.outputs import (
     open_output,
     write_meta,
 )
+from siamese_news.cli.search_options import search_command
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.query import Query
 from siamese_news.utils.terminal import counted, echo
@@ -42,8 +42,8 @@ def rerank(
     """
     from siamese_news.data.readers import open_posts
     from siamese_news.model.ranker_ensemble import open_ranker
-    from siamese_news.search.output import row_of, write_rows
-    from siamese_news.search.rerank import rerank_posts
+    from siamese_news.search.reranking import rerank_posts
+    from siamese_news.search.result_files import row_of, write_rows
 
     use_threads(search.threads)
     search = format_of(search, "table")

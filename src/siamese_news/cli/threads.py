@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import (
     ForceOption,
     check_query_output,
@@ -13,7 +12,8 @@ from siamese_news.cli.outputs import (
     open_output,
     write_meta,
 )
-from siamese_news.cli.reading import file_pool
+from siamese_news.cli.search_inputs import file_pool
+from siamese_news.cli.search_options import search_command
 from siamese_news.search.query import READING, Query
 from siamese_news.utils.provenance import command
 from siamese_news.utils.terminal import echo
@@ -49,7 +49,7 @@ def threads(
     from siamese_news.data.columns import THREADED
     from siamese_news.data.results import result_meta
     from siamese_news.search.conversations import bring_threads
-    from siamese_news.search.output import write_rows
+    from siamese_news.search.result_files import write_rows
 
     out = query.out
     format = format_of(query, None, ("jsonl", "csv", "parquet")).format

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_output, files_read, format_of
-from siamese_news.cli.reading import open_files, open_index_of, read_seeds
+from siamese_news.cli.search_inputs import open_files, open_index_of, read_seeds
+from siamese_news.cli.search_options import search_command
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
@@ -29,7 +29,7 @@ from siamese_news.utils.terminal import counted, echo
 if TYPE_CHECKING:
     from siamese_news.data.records import Post
     from siamese_news.model.loading import AnyModel
-    from siamese_news.search.watch.sources import Batch, Cursor
+    from siamese_news.search.watch.stream_sources import Batch, Cursor
 
 
 @ending("run the same command again to continue")
@@ -94,7 +94,7 @@ def watch(
 
     After Ctrl-C, kill -9 or a full disk, the same command continues; no post is lost or repeated.
     """
-    from siamese_news.search.opening import open_query
+    from siamese_news.search.opened_query import open_query
     from siamese_news.search.watch.watcher import Watch
     from siamese_news.search.watch.window import WINDOW
 
@@ -133,7 +133,7 @@ def watch(
 
 def _batches(source: str, cursor: "Cursor", query: Query) -> "Iterator[Batch]":
     """The source, from the cursor on."""
-    from siamese_news.search.watch.sources import standard_input
+    from siamese_news.search.watch.stream_sources import standard_input
 
     fields = query.reading()
     if source in ("stdin", "-"):

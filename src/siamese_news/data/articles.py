@@ -12,6 +12,12 @@ from siamese_news.data.exports import exported
 from siamese_news.data.jsonl import decode_value, missing, read_jsonl
 from siamese_news.data.lines import LINE_CAP, BadRow, decode_whole, refused_at
 from siamese_news.data.office import SAVE, read_docx, read_pdf
+from siamese_news.data.readers.delimited import (
+    TABLES,
+    layout_of_file,
+    refuse_repeated,
+    table_rows,
+)
 from siamese_news.data.readers.detect import refuse_foreign
 from siamese_news.data.readers.encodings import as_utf8, detect_encoding
 from siamese_news.data.readers.fields import (
@@ -28,12 +34,6 @@ from siamese_news.data.readers.inputs import (
     Input,
     find_inputs,
     plain_suffix,
-)
-from siamese_news.data.readers.tables import (
-    TABLES,
-    layout_of_file,
-    refuse_repeated,
-    table_rows,
 )
 from siamese_news.data.readers.values import LOST, id_value, metadata_of, put, text_of
 from siamese_news.data.records import Article, check_id, clean_text

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from siamese_news.utils.records import Count, read_state, write_state
+from siamese_news.utils.checked_json import Count, read_state, write_state
 
 Mapped = Literal["relevance", "score"]
 

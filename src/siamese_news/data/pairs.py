@@ -6,15 +6,15 @@ from pathlib import Path
 from siamese_news.data.articles import read_articles
 from siamese_news.data.lines import BadRow
 from siamese_news.data.readers import open_posts
-from siamese_news.data.readers.fields import normal
-from siamese_news.data.readers.inputs import LINES, plain_suffix
-from siamese_news.data.readers.tables import (
+from siamese_news.data.readers.delimited import (
     TABLES,
     Table,
     layout_of_file,
     refuse_repeated,
     table_rows,
 )
+from siamese_news.data.readers.fields import normal
+from siamese_news.data.readers.inputs import LINES, plain_suffix
 from siamese_news.data.records import (
     Article,
     Collection,

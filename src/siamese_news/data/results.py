@@ -17,8 +17,8 @@ from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import LINE_CAP, decode_whole, read_lines
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
+from siamese_news.utils.checked_json import fitting
 from siamese_news.utils.files import expect_regular, for_arrow, open_binary, reading
-from siamese_news.utils.records import fitting
 from siamese_news.utils.strings import Strings
 from siamese_news.utils.terminal import unguarded
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from siamese_news.encoders.bag import BagEncoder
-from siamese_news.encoders.base import Encoder, Explanation, lead_weights, places_of
 from siamese_news.encoders.cnn import CNNEncoder
 from siamese_news.encoders.embedding import TokenEmbedding
+from siamese_news.encoders.encoder import Encoder, Explanation, lead_weights, places_of
 from siamese_news.encoders.gru import GRUEncoder
 from siamese_news.encoders.presets import preset, preset_names
 from siamese_news.encoders.star import StarEncoder

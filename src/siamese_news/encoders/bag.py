@@ -5,7 +5,7 @@ from typing import Literal
 from torch import Tensor, nn
 from typing_extensions import override
 
-from siamese_news.encoders.base import Encoder, weighted_mean
+from siamese_news.encoders.encoder import Encoder, weighted_mean
 from siamese_news.utils.choices import check_choice
 
 Weighting = Literal["mean", "idf"]

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from typing_extensions import override
 
-from siamese_news.encoders.base import Encoder
+from siamese_news.encoders.encoder import Encoder
 from siamese_news.sparsity.plain_calls import is_traced
 
 

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from siamese_news.encoders.base import Encoder
+from siamese_news.encoders.encoder import Encoder
 from siamese_news.sparsity.plain_calls import is_hooked, is_plain, is_traced
 
 

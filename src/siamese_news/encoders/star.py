@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from siamese_news.attention import RingAttention, Similarity, StarAttention
 from siamese_news.attention.word_projections import Columns, Words
-from siamese_news.encoders.base import Encoder, masked_max, sinusoids, weighted_mean
+from siamese_news.encoders.encoder import Encoder, masked_max, sinusoids, weighted_mean
 from siamese_news.sparsity.maps import AdaptiveEntmax, Sparsity
 from siamese_news.utils.choices import check_choice
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from siamese_news.attention import Attention
-from siamese_news.encoders.base import Encoder, sinusoids, weighted_mean
+from siamese_news.encoders.encoder import Encoder, sinusoids, weighted_mean
 from siamese_news.sparsity.maps import AdaptiveEntmax, Softmax, Sparsity
 from siamese_news.sparsity.plain_calls import is_plain
 

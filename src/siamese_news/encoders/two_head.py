@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from siamese_news.encoders.base import Encoder, weighted_mean
+from siamese_news.encoders.encoder import Encoder, weighted_mean
 from siamese_news.encoders.star import StarEncoder
 from siamese_news.sparsity.maps import AdaptiveEntmax, Sparsity
 

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from siamese_news.attention.word_projections import Words
 from siamese_news.encoders.bag import BagEncoder
-from siamese_news.encoders.base import Encoder, Explanation
+from siamese_news.encoders.encoder import Encoder, Explanation
 
 
 class WhitenedEncoder(Encoder):

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from siamese_news.errors import InputError
-from siamese_news.lexical_head.features import (
+from siamese_news.lexical_head.options import TermOptions
+from siamese_news.lexical_head.term_ids import (
     BIGRAM_BUCKETS,
     FIRST_BIGRAM,
     Ids,
@@ -21,7 +22,6 @@ from siamese_news.lexical_head.features import (
     mean_factors,
     unit_rows,
 )
-from siamese_news.lexical_head.options import TermOptions
 from siamese_news.lexical_head.weights import PoolCounts, TermWeights
 from siamese_news.text.content_words import smoothed_idf
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head.features import (
+from siamese_news.lexical_head.options import TermOptions
+from siamese_news.lexical_head.term_ids import (
     BIGRAM_BUCKETS,
     FIRST_BIGRAM,
     UNKNOWN_BUCKETS,
@@ -20,7 +21,6 @@ from siamese_news.lexical_head.features import (
     places,
     places_among,
 )
-from siamese_news.lexical_head.options import TermOptions
 
 
 def looked_up(ids: Ids, tables: Sequence[NDArray[Any]]) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ pairs, `evaluate_run` those of trec_eval.
 
 from siamese_news.metrics.evaluation import evaluate_blocks
 from siamese_news.metrics.ranking import ranked
-from siamese_news.metrics.relevance import Blocks, blocks_of
+from siamese_news.metrics.relevant_pairs import Blocks, blocks_of
 from siamese_news.metrics.runs import evaluate_run, means
 from siamese_news.metrics.statistics import bootstrap_interval, randomization_test
 from siamese_news.metrics.top import ALL_ROWS, PAPER_ROWS

@@ -3,7 +3,7 @@
 import numpy as np
 
 from siamese_news.metrics.ranking import ranking_figures
-from siamese_news.metrics.relevance import Relevance
+from siamese_news.metrics.relevant_pairs import Relevance
 from siamese_news.metrics.top import key_chunks
 
 _ONE = 1 << 32  # from one score to the next in a key

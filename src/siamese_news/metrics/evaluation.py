@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from siamese_news.metrics.counts import RankingCounts
-from siamese_news.metrics.relevance import Blocks, Relevance
+from siamese_news.metrics.relevant_pairs import Blocks, Relevance
 from siamese_news.metrics.runs import means
 from siamese_news.metrics.statistics import percentile_interval, resample_counts
 from siamese_news.metrics.top import ALL_ROWS, RankingTop

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from siamese_news.metrics.ranking import NOTHING, ranks_of, scores_of, sort_keys
-from siamese_news.metrics.relevance import Relevance
+from siamese_news.metrics.relevant_pairs import Relevance
 
 PAPER_ROWS = (50, 100, 200, 500, 1000, 2000, 3000)
 """The thresholds that the table of the AST paper prints."""

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from siamese_news.model.base import BLOCK, Precision, TextModel
+from siamese_news.model.text_model import BLOCK, Precision, TextModel
 from siamese_news.text.token_ids import Side
 from siamese_news.utils.extras import lazy_attribute
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from siamese_news.errors import InputError
 from siamese_news.lexical_head.options import Agreement, DenseExcess, TermOptions
-from siamese_news.model.base import PRETRAINED, TextModel
 from siamese_news.model.folder import (
     check_finite,
     folder_path,
@@ -21,8 +20,9 @@ from siamese_news.model.folder import (
     read_folder,
 )
 from siamese_news.model.foreign import open_foreign
-from siamese_news.model.star import StarModel
+from siamese_news.model.star_model import StarModel
 from siamese_news.model.table import TableModel
+from siamese_news.model.text_model import PRETRAINED, TextModel
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.extras import needs
 from siamese_news.utils.files import file_sha256

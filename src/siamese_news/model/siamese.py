@@ -25,7 +25,6 @@ from siamese_news.encoders import (
     places_of,
 )
 from siamese_news.errors import InputError
-from siamese_news.model.base import PRETRAINED, Heads, Precision, TextModel, text_parts
 from siamese_news.model.folder import (
     FolderContent,
     check_arrays,
@@ -34,6 +33,13 @@ from siamese_news.model.folder import (
     read_folder,
 )
 from siamese_news.model.memory import check_module
+from siamese_news.model.text_model import (
+    PRETRAINED,
+    Heads,
+    Precision,
+    TextModel,
+    text_parts,
+)
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side, TokenIds
 from siamese_news.utils.processor import warn_of_slow_bfloat16

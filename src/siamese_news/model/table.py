@@ -9,8 +9,8 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 from typing_extensions import override
 
-from siamese_news.model.base import Precision, TextModel, text_parts
 from siamese_news.model.folder import FolderContent, check_arrays, fitting
+from siamese_news.model.text_model import Precision, TextModel, text_parts
 from siamese_news.text.token_ids import TokenIds
 
 _ENCODER = {"class", "input_dim", "weighting", "output_dim", "lead"}

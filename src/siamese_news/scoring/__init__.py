@@ -6,8 +6,8 @@
 pool. The statistics can be saved, and merged in any order.
 """
 
-from siamese_news.scoring.opening import observe_all, open_scorer
 from siamese_news.scoring.scorer import Content, Observer, Scorer
+from siamese_news.scoring.scorer_of_model import observe_all, open_scorer
 from siamese_news.utils.choices import About, Fusion
 
 __all__ = [

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from siamese_news.lexical_head.options import TermOptions
 from siamese_news.scoring import rules
-from siamese_news.scoring.articles import ArticleVectors, ReadArticles
-from siamese_news.scoring.features import PostReader, Posts
+from siamese_news.scoring.article_vectors import ArticleVectors, ReadArticles
+from siamese_news.scoring.mixture_weights import MixtureWeights
 from siamese_news.scoring.passages import PassageScores
-from siamese_news.scoring.pool import PoolState
+from siamese_news.scoring.pool_state import PoolState
+from siamese_news.scoring.post_features import PostReader, Posts
 from siamese_news.scoring.scorer import Content
 from siamese_news.scoring.smoothing import SmoothedScores
 from siamese_news.scoring.surface import BUCKETS, SurfaceScores
-from siamese_news.scoring.weights import MixtureWeights
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts
 from siamese_news.text.vocabulary import Vocabulary

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.lexical_head.features import finalized
+from siamese_news.lexical_head.term_ids import finalized
 from siamese_news.text.token_ids import TokenIds
 
 Keys = NDArray[np.uint64]

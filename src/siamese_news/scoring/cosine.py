@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from siamese_news.model.base import TextModel
 from siamese_news.model.loading import AnyModel
+from siamese_news.model.text_model import TextModel
 from siamese_news.scoring.scorer import Content, ScoreParts, Scorer
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts

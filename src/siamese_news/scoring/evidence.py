@@ -9,7 +9,7 @@ the seed lacks, such as the formulas of a genre or the function words of a langu
 import numpy as np
 
 from siamese_news.lexical_head.weights import TermWeights
-from siamese_news.scoring.features import Ids, Posts, unit_terms
+from siamese_news.scoring.post_features import Ids, Posts, unit_terms
 
 # So many of a list's best posts are compared.
 COMPARED = 100

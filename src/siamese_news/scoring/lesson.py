@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.scoring import rules
-from siamese_news.scoring.articles import ArticleVectors, Feedback, Rest
+from siamese_news.scoring.article_vectors import ArticleVectors, Feedback, Rest
 from siamese_news.scoring.basis import Basis, Setting, unsmoothed
 from siamese_news.scoring.evidence import FIRST, shared_words
+from siamese_news.scoring.mixture_weights import MixtureWeights
 from siamese_news.scoring.passages import PassageScores
-from siamese_news.scoring.pool import PoolState
+from siamese_news.scoring.pool_state import PoolState
 from siamese_news.scoring.smoothing import SmoothedScores, likeness
-from siamese_news.scoring.weights import MixtureWeights
 from siamese_news.text.languages import other_language
 
 Floats = NDArray[np.float64]

@@ -11,15 +11,15 @@ from scipy import sparse
 from typing_extensions import override
 
 from siamese_news.lexical_head.options import DenseExcess, TermOptions
-from siamese_news.model.base import TextModel
 from siamese_news.model.calibration import Evidence
+from siamese_news.model.text_model import TextModel
 from siamese_news.scoring import rules
-from siamese_news.scoring.articles import ReadArticles
+from siamese_news.scoring.article_vectors import ReadArticles
 from siamese_news.scoring.basis import Basis, Setting
 from siamese_news.scoring.evidence import COMPARED, shared_words
-from siamese_news.scoring.features import EncodedOnce, PostReader, Posts
 from siamese_news.scoring.lesson import Lesson, learn
 from siamese_news.scoring.parts import score_parts
+from siamese_news.scoring.post_features import EncodedOnce, PostReader, Posts
 from siamese_news.scoring.scorer import Content, Observer, ScoreParts, Scorer
 from siamese_news.text.languages import BACKGROUND, function_words, language_of_seed
 from siamese_news.text.token_ids import TokenIds

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from siamese_news.scoring.basis import Basis
-from siamese_news.scoring.features import PostReader, Posts
+from siamese_news.scoring.post_features import PostReader, Posts
 from siamese_news.scoring.scorer import Neighbor, ScoreParts
 from siamese_news.scoring.surface import by_id
 

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head.features import distinct, unit_rows
 from siamese_news.lexical_head.options import Passages
+from siamese_news.lexical_head.term_ids import distinct, unit_rows
 from siamese_news.scoring.candidates import Candidates, TextTable
-from siamese_news.scoring.features import Posts
+from siamese_news.scoring.post_features import Posts
 from siamese_news.scoring.surface import SurfaceScores, by_id, compact
 from siamese_news.text.token_ids import TokenIds
 

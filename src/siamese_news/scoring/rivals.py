@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.model.base import TextModel
+from siamese_news.model.text_model import TextModel
 from siamese_news.text.languages import BACKGROUND, language_of_seed
 
 # Words of an article that are compared: news puts first what matters most.

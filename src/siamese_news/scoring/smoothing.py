@@ -16,7 +16,7 @@ from scipy import sparse
 from siamese_news.lexical_head.options import Smoothing, Widening
 from siamese_news.lexical_head.weights import TermWeights
 from siamese_news.scoring.candidates import Candidates, Keys, TextTable, content_keys
-from siamese_news.scoring.features import PostReader, Posts, unit_terms
+from siamese_news.scoring.post_features import PostReader, Posts, unit_terms
 from siamese_news.scoring.scorer import Neighbor
 
 Ids = NDArray[np.int64]

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head.features import counted, distinct, unit_rows
 from siamese_news.lexical_head.head import TermHead
 from siamese_news.lexical_head.options import Surface
+from siamese_news.lexical_head.term_ids import counted, distinct, unit_rows
 from siamese_news.scoring.candidates import mix
 from siamese_news.text.content_words import smoothed_idf
 from siamese_news.text.languages import in_latin

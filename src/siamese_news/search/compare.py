@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from siamese_news.search.keywords import terms_of
+from siamese_news.search.keyword_list import terms_of
 
 FEW = 20
 """The fewest texts of a group for which distinctive words are looked for."""

@@ -13,7 +13,7 @@ from siamese_news.data.columns import ResultRow
 from siamese_news.data.records import Post
 from siamese_news.data.results import found_rows
 from siamese_news.errors import InputError
-from siamese_news.search.records import metadata_text, post_columns
+from siamese_news.search.ranked_posts import metadata_text, post_columns
 from siamese_news.utils.terminal import counted
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from siamese_news.data.columns import ScoreHistogram
-from siamese_news.utils.records import Count
+from siamese_news.utils.checked_json import Count
 
 # In thousandths; the bounds of a score minus a negative seed's.
 _LOWEST = -2000

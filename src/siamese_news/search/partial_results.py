@@ -13,8 +13,8 @@ from typing import Any, TypedDict
 
 from siamese_news.errors import InputError
 from siamese_news.search.histogram import Counted
+from siamese_news.utils.checked_json import Count, read_state, write_state_pieces
 from siamese_news.utils.files import GrowingFile, is_stream, json_text
-from siamese_news.utils.records import Count, read_state, write_state_pieces
 
 _SECONDS = 1.0  # between two records of the progress
 _RECORD = 0.02  # a record that takes longer than this, in seconds, makes records less frequent

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 
 from siamese_news.data.records import Article
-from siamese_news.model.base import TextModel
 from siamese_news.model.loading import AnyModel
+from siamese_news.model.text_model import TextModel
 from siamese_news.scoring import open_scorer
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.text.languages import BACKGROUND

@@ -16,10 +16,10 @@ import orjson
 from zstandard import ZstdCompressor, ZstdDecompressor
 
 from siamese_news.data.records import Post
-from siamese_news.model.base import BLOCK
+from siamese_news.model.text_model import BLOCK
 from siamese_news.scoring import Content, Scorer
 from siamese_news.search.pool import Pool, Report, Scored, Wanted, Window
-from siamese_news.search.records import Sample
+from siamese_news.search.ranked_posts import Sample
 from siamese_news.text.token_ids import TokenIds
 
 # Fast, and still three to four times smaller.

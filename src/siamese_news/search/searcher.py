@@ -13,15 +13,20 @@ from tempfile import TemporaryDirectory
 from typing import Any, Unpack
 
 from siamese_news.errors import InputError
-from siamese_news.model.base import TextModel
 from siamese_news.model.loading import AnyModel, ExternalModel, explainable, open_model
+from siamese_news.model.text_model import TextModel
 from siamese_news.scoring import Scorer
 from siamese_news.search.cpu_threads import one_thread_of_products
 from siamese_news.search.explain.explainer import explain_nearest
 from siamese_news.search.explain.output import record_of
-from siamese_news.search.filter import filter_posts, filter_remarks, filtered_rows
-from siamese_news.search.index.pool import PostIndex, open_index
-from siamese_news.search.inputs import (
+from siamese_news.search.filtering import filter_posts, filter_remarks, filtered_rows
+from siamese_news.search.index.post_index import PostIndex, open_index
+from siamese_news.search.keyword_list import find_keywords
+from siamese_news.search.opened_query import OpenQuery, open_query
+from siamese_news.search.partial_results import PartialResults
+from siamese_news.search.pool import Pool
+from siamese_news.search.post_ranking import rank_posts
+from siamese_news.search.python_inputs import (
     Articles,
     CheckedPosts,
     Frame,
@@ -30,10 +35,6 @@ from siamese_news.search.inputs import (
     posts_of,
     results_of_search,
 )
-from siamese_news.search.keywords import find_keywords
-from siamese_news.search.opening import OpenQuery, open_query
-from siamese_news.search.partial_results import PartialResults
-from siamese_news.search.pool import Pool
 from siamese_news.search.query import (
     FILTER,
     NO_LOOK,
@@ -41,10 +42,9 @@ from siamese_news.search.query import (
     SearchOptions,
     check_cut,
 )
-from siamese_news.search.rank import rank_posts
 from siamese_news.search.report import results_of, write_report
-from siamese_news.search.report.results import NEEDED
-from siamese_news.search.rows import ranking_rows
+from siamese_news.search.report.report_data import NEEDED
+from siamese_news.search.result_rows import ranking_rows
 from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
 from siamese_news.utils.extras import import_problem

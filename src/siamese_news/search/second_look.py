@@ -24,7 +24,6 @@ from scipy import sparse
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.lexical_head.options import Smoothing
-from siamese_news.model.base import STAR, TextModel
 from siamese_news.model.cached import cached_values
 from siamese_news.model.foreign import open_foreign
 from siamese_news.model.loading import (
@@ -34,6 +33,7 @@ from siamese_news.model.loading import (
     library_of,
     model_of,
 )
+from siamese_news.model.text_model import STAR, TextModel
 from siamese_news.scoring.candidates import content_keys
 from siamese_news.scoring.smoothing import Neighbors
 from siamese_news.search.query import SHIPPED_STAR

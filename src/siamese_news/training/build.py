@@ -18,8 +18,8 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from siamese_news.encoders import ENCODERS, Encoder, TokenEmbedding
 from siamese_news.errors import InputError
-from siamese_news.lexical_head.features import distinct
 from siamese_news.lexical_head.head import TermHead
+from siamese_news.lexical_head.term_ids import distinct
 from siamese_news.model.siamese import Model
 from siamese_news.sparsity.maps import SPARSITIES
 from siamese_news.text import (

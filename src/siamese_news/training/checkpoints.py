@@ -11,8 +11,8 @@ import torch
 from siamese_news.encoders import TokenEmbedding, build_encoder
 from siamese_news.errors import InputError
 from siamese_news.lexical_head.head import TermHead
-from siamese_news.model.base import TextParts
 from siamese_news.model.siamese import Model
+from siamese_news.model.text_model import TextParts
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
 

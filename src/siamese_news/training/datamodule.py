@@ -46,7 +46,7 @@ from siamese_news.data.splits import (
     same_text_key,
 )
 from siamese_news.errors import InputError
-from siamese_news.model.base import TextModel
+from siamese_news.model.text_model import TextModel
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.token_ids import Side, check_limits, truncate
@@ -55,7 +55,12 @@ from siamese_news.training.hard_negatives import (
     HardNegatives,
     hard_negatives,
 )
-from siamese_news.training.options import composed, init_values, is_plain, names_of
+from siamese_news.training.plain_options import (
+    composed,
+    init_values,
+    is_plain,
+    names_of,
+)
 from siamese_news.training.schema import complaints
 
 log = logging.getLogger(__name__)

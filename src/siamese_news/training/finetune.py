@@ -9,7 +9,7 @@ import numpy as np
 
 from siamese_news.data.sources import EvaluationSet
 from siamese_news.encoders import BagEncoder, build_encoder
-from siamese_news.evaluation.results import evaluate_model
+from siamese_news.evaluation.system_results import evaluate_model
 from siamese_news.metrics.statistics import bootstrap_interval
 from siamese_news.model.siamese import Model
 

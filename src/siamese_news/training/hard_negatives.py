@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from siamese_news.data.records import Article, Post
 from siamese_news.data.splits import same_text_key
 from siamese_news.errors import InputError
-from siamese_news.model.base import BLOCK
+from siamese_news.model.text_model import BLOCK
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.training.finetune import open_start
 from siamese_news.training.schema import Number, Share

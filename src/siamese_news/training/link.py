@@ -10,7 +10,7 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.plugins.environments import SLURMEnvironment
 
-from siamese_news.evaluation.results import (
+from siamese_news.evaluation.system_results import (
     evaluate_model,
     figures,
     model_card,

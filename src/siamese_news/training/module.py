@@ -19,7 +19,11 @@ from torchmetrics import Metric, MetricCollection, SumMetric
 from siamese_news.data.collate import length_batches
 from siamese_news.data.sources import EvaluationSet
 from siamese_news.errors import InputError
-from siamese_news.evaluation.results import evaluate_model, model_blocks, model_card
+from siamese_news.evaluation.system_results import (
+    evaluate_model,
+    model_blocks,
+    model_card,
+)
 from siamese_news.model.siamese import Model, heads
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side
@@ -43,7 +47,7 @@ from siamese_news.training.distributed import on_first_process
 from siamese_news.training.finetune import open_start, trainable_copy
 from siamese_news.training.gradient_caching import Recomputed
 from siamese_news.training.objective import Mined, SiameseObjective, TermVectors
-from siamese_news.training.options import composed, init_values, options_of
+from siamese_news.training.plain_options import composed, init_values, options_of
 from siamese_news.training.schedules import OptimizerOption, optimizer_of, with_schedule
 
 log = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from siamese_news.errors import InputError
-from siamese_news.lexical_head.features import bigram_ids
 from siamese_news.lexical_head.head import TermHead
+from siamese_news.lexical_head.term_ids import bigram_ids
 from siamese_news.lexical_head.weights import TermWeights
 from siamese_news.text import PAD
 from siamese_news.training.distributed import gather_rows

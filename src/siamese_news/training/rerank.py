@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 from siamese_news.data.trec import write_run
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
-from siamese_news.evaluation.results import model_card
+from siamese_news.evaluation.system_results import model_card
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import EncodedTexts, TextRanker
 from siamese_news.rerankers import RANKERS

@@ -54,7 +54,7 @@ def ending(
 ) -> Callable[[_Function], _Function]:
     """Say how a command ends: what an interrupted one leaves behind, and its exit codes.
 
-    `siamese_news.cli.registry` reads both where it registers the command.
+    `siamese_news.cli.commands` reads both where it registers the command.
     """
 
     def mark(command: _Function) -> _Function:

@@ -95,8 +95,8 @@ def test_json_nested_too_deeply_ends_the_file_and_no_more(tmp_path, depth):
 DOCTOR = """
 import re, sys
 from siamese_news.__main__ import main
-from siamese_news.data.readers import sheets
-sheets._ELEMENTS = 2**20  # it takes seconds to count to the limit of a real sheet
+from siamese_news.data.readers import excel
+excel._ELEMENTS = 2**20  # it takes seconds to count to the limit of a real sheet
 for path in sys.argv[1:]:
     open("/proc/self/clear_refs", "w").write("5")  # the peak begins anew
     sys.argv = ["siamese-news", "doctor", path]

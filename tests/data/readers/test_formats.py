@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from siamese_news.cli import app
 from siamese_news.data.readers import open_posts
-from siamese_news.data.readers.registry import FORMATS
+from siamese_news.data.readers.known_formats import FORMATS
 
 TEXT = "The river is over the bridge"
 IDS = [found.name for found in FORMATS]

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from siamese_news import open_model, open_scorer
-from siamese_news.lexical_head.features import bigram_ids
-from siamese_news.search.index import scorer
+from siamese_news.lexical_head.term_ids import bigram_ids
+from siamese_news.search.index import indexed_scorer
 from siamese_news.search.index.bounds import Bounds
 from siamese_news.search.index.chunks import Chosen, Chunk
-from siamese_news.search.index.pool import open_index
-from siamese_news.search.index.scorer import IndexedScorer
+from siamese_news.search.index.indexed_scorer import IndexedScorer
+from siamese_news.search.index.post_index import open_index
 from siamese_news.search.index.segment import Codes
 
 from .conftest import SEEDS, WORDS, rows_of, run
@@ -115,6 +115,6 @@ def test_a_search_without_a_table_of_squares_finds_the_same(pool, monkeypatch) -
         pool / "posts.index",
     )
     run(*ask, "--top", 7, "--out", pool / "by_table.jsonl")
-    monkeypatch.setattr(scorer, "_CELLS", 1)
+    monkeypatch.setattr(indexed_scorer, "_CELLS", 1)
     run(*ask, "--top", 7, "--out", pool / "by_posts.jsonl")
     assert rows_of(pool / "by_table.jsonl") == rows_of(pool / "by_posts.jsonl")

@@ -15,9 +15,9 @@ from siamese_news import Model
 from siamese_news.data.records import Article, Post
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.search.index.changing import add, build
-from siamese_news.search.index.pool import open_index
+from siamese_news.search.index.post_index import open_index
 from siamese_news.search.pool import Window
-from siamese_news.search.rank import search
+from siamese_news.search.post_ranking import search
 from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
 
@@ -53,7 +53,7 @@ def scan(folder, rows):
 def test_the_sample_is_the_posts_whose_ids_have_the_least_checksums(
     index, shipped, monkeypatch
 ):
-    monkeypatch.setattr("siamese_news.search.index.pool.SAMPLE", 20)
+    monkeypatch.setattr("siamese_news.search.index.post_index.SAMPLE", 20)
     write(index / "more.jsonl", posts(90, seed=1))
     run("index", "--posts", index / "more.jsonl", "--out", index / "x.index", "--add")
     ids = [post["id"] for post in [*posts(150), *posts(90, seed=1)]]

@@ -7,7 +7,7 @@ import torch
 
 from siamese_news import Searcher
 from siamese_news.data.records import Article
-from siamese_news.search.index.pool import PostIndex
+from siamese_news.search.index.post_index import PostIndex
 
 from .conftest import POSTS, SEEDS, posts, rows_of, run, write
 

@@ -140,7 +140,7 @@ def test_random_changes_end_in_a_message_or_in_an_answer(built, received, indexe
         "from siamese_news import open_model\n"
         "from siamese_news.errors import InputError\n"
         "from siamese_news.search.searcher import Searcher\n"
-        "from siamese_news.search.index.pool import open_index\n"
+        "from siamese_news.search.index.post_index import open_index\n"
         "searcher = Searcher()\n"
         "text = open(sys.argv[1]).read()\n"
         "for index in sys.argv[2:]:\n"

@@ -10,10 +10,10 @@ import pytest
 import siamese_news.data
 from siamese_news.data.articles import read_articles
 from siamese_news.data.readers import open_posts
-from siamese_news.search.opening import open_query
+from siamese_news.search.opened_query import open_query
 from siamese_news.search.query import FILTER
 from siamese_news.search.seeds import Seeds
-from siamese_news.search.watch.sources import Batch
+from siamese_news.search.watch.stream_sources import Batch
 from siamese_news.search.watch.watcher import Watch
 
 WINDOW = 250

@@ -7,11 +7,11 @@ import pytest
 
 from siamese_news.errors import InputError
 from siamese_news.scoring import observe_all
-from siamese_news.search.opening import open_query
+from siamese_news.search.opened_query import open_query
 from siamese_news.search.query import FILTER
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.watch import window as window_module
-from siamese_news.search.watch.sources import Batch
+from siamese_news.search.watch.stream_sources import Batch
 from siamese_news.search.watch.window import next_settling
 
 

@@ -85,8 +85,8 @@ def annotate(
     Each label is saved before the next post is shown; the same command continues.
     """
     from siamese_news_desk.decide.certification import Certification
-    from siamese_news_desk.decide.plan.files import sibling
     from siamese_news_desk.decide.plan.ledger import plain_criteria
+    from siamese_news_desk.decide.plan.sealed_files import sibling
     from siamese_news_desk.decide.recall import sentence_of
     from siamese_news_desk.decide.session import Session
     from siamese_news_desk.decide.stopping import Goal, Stopping

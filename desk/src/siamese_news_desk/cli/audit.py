@@ -73,8 +73,8 @@ def audit(
     To look at the result before all labels are made, use siamese-news sample --first N, where N is
     the number of posts in the list.
     """
-    from siamese_news_desk.decide.audit import Audit, sentence_of
-    from siamese_news_desk.decide.plan.files import sibling, write_sealed
+    from siamese_news_desk.decide.audit_plan import Audit, sentence_of
+    from siamese_news_desk.decide.plan.sealed_files import sibling, write_sealed
     from siamese_news_desk.labels.matching import read_labels
     from siamese_news_desk.labels.sheets import write_sheet
 

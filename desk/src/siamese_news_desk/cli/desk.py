@@ -79,7 +79,7 @@ def _serve(project: "Project", port: int, *, browser: bool) -> None:
     import uvicorn
 
     from siamese_news_desk.page.app import application
-    from siamese_news_desk.page.desk import Desk
+    from siamese_news_desk.page.open_project import Desk
     from siamese_news_desk.page.security import Guard
 
     with project.held(), _listening(port) as listening:

@@ -88,7 +88,7 @@ def new_sheet(out: Path, format: str | None) -> str:
 
 def plan_of(labels: list[Path]) -> Path:
     """The plan next to the first of some labeled sheets; an `InputError` if one is missing."""
-    from siamese_news_desk.decide.plan.files import sibling
+    from siamese_news_desk.decide.plan.sealed_files import sibling
 
     for sheet in labels:
         if not sheet.is_file():
@@ -171,7 +171,7 @@ def sample(
     <sheet>.drawn.jsonl.
     """
     from siamese_news_desk.decide.certification import Certification, Settings
-    from siamese_news_desk.decide.plan.files import sibling
+    from siamese_news_desk.decide.plan.sealed_files import sibling
     from siamese_news_desk.decide.sentences import choice_sentence, other_plans
     from siamese_news_desk.labels.matching import Labels
     from siamese_news_desk.labels.sheets import write_sheet

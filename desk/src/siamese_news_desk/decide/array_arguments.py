@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
-from siamese_news.utils.missing import is_missing
+from siamese_news.utils.missing_values import is_missing
 from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.certification import Settings
 from siamese_news_desk.labels.journal import annotator_name

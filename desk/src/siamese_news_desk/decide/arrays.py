@@ -31,8 +31,8 @@ from siamese_news_desk.decide.certificate import (
 )
 from siamese_news_desk.decide.certificate_page import page_of
 from siamese_news_desk.decide.certification import Certification, Claim
-from siamese_news_desk.decide.plan.files import SEAL, sibling
 from siamese_news_desk.decide.plan.remedies import PlanRefused
+from siamese_news_desk.decide.plan.sealed_files import SEAL, sibling
 from siamese_news_desk.labels.journal import NO, SKIP, YES, LabelJournal
 from siamese_news_desk.labels.matching import labels_in
 

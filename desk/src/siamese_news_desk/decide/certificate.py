@@ -15,7 +15,8 @@ from siamese_news.utils.files import atomic_write, file_sha256, readable_name
 from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.decide.answers import CONTRADICTING, answers_of, flow_of
 from siamese_news_desk.decide.certification import Certification, Claim
-from siamese_news_desk.decide.plan.files import (
+from siamese_news_desk.decide.plan.population import score_text
+from siamese_news_desk.decide.plan.sealed_files import (
     SEAL,
     made,
     name_for,
@@ -23,7 +24,6 @@ from siamese_news_desk.decide.plan.files import (
     sibling,
     write_sealed,
 )
-from siamese_news_desk.decide.plan.population import score_text
 from siamese_news_desk.decide.sentences import (
     choice_sentence,
     confidence_sentence,

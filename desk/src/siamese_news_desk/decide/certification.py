@@ -35,10 +35,10 @@ from siamese_news_desk.decide.plan.design import (
     reserved_labels,
     share_of,
 )
-from siamese_news_desk.decide.plan.files import read_sealed
 from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.remedies import ANOTHER_PLAN, PlanRefused
 from siamese_news_desk.decide.plan.sampling_plan import PlanOptions, SamplingPlan
+from siamese_news_desk.decide.plan.sealed_files import read_sealed
 from siamese_news_desk.decide.plan.texts import KnownVerdicts, Texts, distinct
 from siamese_news_desk.labels.matching import Labels
 from siamese_news_desk.labels.shares import exact

@@ -17,8 +17,8 @@ from siamese_news.utils.provenance import provenance
 from siamese_news_desk.decide.certificate import certificate_of, write_lists
 from siamese_news_desk.decide.certificate_page import page_of
 from siamese_news_desk.decide.certification import Certification, Claim
-from siamese_news_desk.decide.plan.files import SEAL, named_by, read_sealed
 from siamese_news_desk.decide.plan.sampling_plan import model_of
+from siamese_news_desk.decide.plan.sealed_files import SEAL, named_by, read_sealed
 from siamese_news_desk.labels.matching import Labels, SampledPosts, read_labels
 
 # The fields that nothing else says: when, how and by which program a certificate was made.

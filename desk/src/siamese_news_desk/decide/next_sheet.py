@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from siamese_news.errors import InputError
 from siamese_news_desk.decide.certification import Certification
-from siamese_news_desk.decide.plan.files import batch_name, sheets_of
+from siamese_news_desk.decide.plan.sealed_files import batch_name, sheets_of
 from siamese_news_desk.labels.matching import Labels
 from siamese_news_desk.labels.sheets import format_of, write_sheet
 

@@ -18,8 +18,8 @@ from siamese_news.data.label_map import LabelMap, Mapped, logits_of
 from siamese_news.data.results import result_meta
 from siamese_news.errors import InputError
 from siamese_news.utils.terminal import counted
-from siamese_news_desk.decide.plan.files import sibling
 from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.decide.plan.sealed_files import sibling
 from siamese_news_desk.labels.journal import SKIP
 from siamese_news_desk.labels.matching import Labels, SampledPosts
 

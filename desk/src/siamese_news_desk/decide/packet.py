@@ -35,8 +35,8 @@ from siamese_news_desk.decide.checking import (
     sheets_of_certificate,
 )
 from siamese_news_desk.decide.methods import methods_of
-from siamese_news_desk.decide.plan.files import read_sealed
 from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.decide.plan.sealed_files import read_sealed
 from siamese_news_desk.labels.sheets import read_rows
 
 SUMS = "SHA256SUMS"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from siamese_news.utils.terminal import counted, verb
-from siamese_news_desk.decide.plan.files import SEAL, made
+from siamese_news_desk.decide.plan.sealed_files import SEAL, made
 from siamese_news_desk.decide.sentences import (
     choice_sentence,
     confidence_sentence,

@@ -13,8 +13,8 @@ from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.decide.certificate import sentence_of
 from siamese_news_desk.decide.certificate_page import answers_html
 from siamese_news_desk.decide.checking import check_certificate
-from siamese_news_desk.decide.plan.files import SEAL, seal_of
 from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.decide.plan.sealed_files import SEAL, seal_of
 
 _SAME = 1e-4  # scores of one search differ by less, whatever the format of its files
 

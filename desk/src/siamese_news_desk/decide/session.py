@@ -6,7 +6,7 @@ from typing import Any
 
 from siamese_news_desk.decide import recall
 from siamese_news_desk.decide.certification import Certification
-from siamese_news_desk.decide.plan.files import SEAL, sibling, write_sealed
+from siamese_news_desk.decide.plan.sealed_files import SEAL, sibling, write_sealed
 from siamese_news_desk.decide.stopping import Stopping
 from siamese_news_desk.labels.journal import LabelJournal
 from siamese_news_desk.labels.matching import Labels, changed_sentence, labels_in

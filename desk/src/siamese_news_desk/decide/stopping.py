@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from siamese_news.errors import InputError
 from siamese_news.utils.terminal import counted, verb
-from siamese_news_desk.decide.bounds.missing import FewMissing
+from siamese_news_desk.decide.bounds.few_missing import FewMissing
 from siamese_news_desk.decide.bounds.sequential import (
     most_relevant,
 )

@@ -14,8 +14,8 @@ from filelock import FileLock
 
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
+from siamese_news.utils.checked_json import fitting
 from siamese_news.utils.files import atomic_write, expect_regular, json_text
-from siamese_news.utils.records import fitting
 from siamese_news.utils.terminal import counted
 
 YES = "yes"

@@ -15,7 +15,7 @@ from typing import Any, NotRequired, TypedDict
 
 from siamese_news.data.readers.values import whole_number
 from siamese_news.errors import InputError
-from siamese_news.utils.records import fitting
+from siamese_news.utils.checked_json import fitting
 from siamese_news.utils.terminal import counted
 from siamese_news_desk.labels.journal import (
     CONFLICT,

@@ -34,7 +34,7 @@ from siamese_news_desk.decide.plan.remedies import PlanRefused
 from siamese_news_desk.decide.stopping import Goal, Stopping
 from siamese_news_desk.labels.journal import LABELS, Conflict
 from siamese_news_desk.page import hand_over, labeling, pages
-from siamese_news_desk.page.desk import Desk
+from siamese_news_desk.page.open_project import Desk
 from siamese_news_desk.page.project import FIELDS
 from siamese_news_desk.page.requests import (
     CAPS,
@@ -46,7 +46,7 @@ from siamese_news_desk.page.requests import (
     shares_in,
     text_in,
 )
-from siamese_news_desk.page.results import Filter
+from siamese_news_desk.page.result_table import Filter
 
 # Posts that come at one time.
 PAGE = 50

@@ -31,9 +31,9 @@ from siamese_news_desk.decide.plan.design import (
     Keys,
     Order,
 )
-from siamese_news_desk.decide.plan.files import SEAL, sibling
 from siamese_news_desk.decide.plan.ledger import plans_over
 from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.decide.plan.sealed_files import SEAL, sibling
 from siamese_news_desk.decide.plan.texts import distinct
 from siamese_news_desk.decide.stopping import Goal, Stopping
 from siamese_news_desk.labels.journal import (

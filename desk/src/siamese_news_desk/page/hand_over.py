@@ -9,12 +9,12 @@ from siamese_news.data.records import Post
 from siamese_news.data.results import result_rows
 from siamese_news.errors import InputError
 from siamese_news.search.clusters import CLUSTERED, clusters_of
-from siamese_news.search.output import write_rows
 from siamese_news.search.report import read_results, write_report
+from siamese_news.search.result_files import write_rows
 from siamese_news.utils.files import atomic_write, file_sha256, write_json
-from siamese_news_desk.decide.plan.files import sibling
 from siamese_news_desk.decide.plan.population import score_text
-from siamese_news_desk.page.desk import Desk
+from siamese_news_desk.decide.plan.sealed_files import sibling
+from siamese_news_desk.page.open_project import Desk
 from siamese_news_desk.page.project import FIELDS
 
 _IDS = tuple(name for name in RANKED if name not in ("text", "terms"))

@@ -18,9 +18,9 @@ from siamese_news_desk.labels.journal import (
     common_label,
 )
 from siamese_news_desk.labels.sheets import read_rows
-from siamese_news_desk.page.desk import Desk
+from siamese_news_desk.page.open_project import Desk
 from siamese_news_desk.page.requests import naming
-from siamese_news_desk.page.results import Filter
+from siamese_news_desk.page.result_table import Filter
 
 QUEUES = (
     "rank",  # from the top

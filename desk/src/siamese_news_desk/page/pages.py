@@ -22,11 +22,11 @@ from siamese_news.search.report.charts import (
 from siamese_news.search.report.page import environment, shown
 from siamese_news.utils.terminal import counted, shown_relevance, verb
 from siamese_news_desk.decide.plan.population import score_text
-from siamese_news_desk.decide.reading import found_against_read, pace_sentence
+from siamese_news_desk.decide.reading_pace import found_against_read, pace_sentence
 from siamese_news_desk.labels.journal import LabelJournal
 from siamese_news_desk.page import hand_over
-from siamese_news_desk.page.desk import Desk
-from siamese_news_desk.page.results import Results
+from siamese_news_desk.page.open_project import Desk
+from siamese_news_desk.page.result_table import Results
 from siamese_news_desk.page.security import policy
 
 VIEWS = {

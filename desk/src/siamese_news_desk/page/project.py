@@ -24,11 +24,11 @@ from siamese_news.data.readers.stream import SUFFIXES as POST_SUFFIXES
 from siamese_news.data.results import result_meta
 from siamese_news.errors import InputError
 from siamese_news.search.query import DATES, READING, Query
+from siamese_news.utils.checked_json import fitting
 from siamese_news.utils.files import atomic_write, write_json
-from siamese_news.utils.records import fitting
 from siamese_news.utils.unicode import normalized
-from siamese_news_desk.decide.plan.records import FileName, Number
-from siamese_news_desk.page.results import Results
+from siamese_news_desk.decide.plan.plan_fields import FileName, Number
+from siamese_news_desk.page.result_table import Results
 
 FORMAT = "siamese_news project 1"
 _LOWEST = -4.0  # no score is lower

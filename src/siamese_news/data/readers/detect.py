@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from siamese_news.data.jsonl import decode_object
 from siamese_news.data.lines import BadRow
-from siamese_news.data.readers import tables
-from siamese_news.data.readers.columns import refuse_rounded
+from siamese_news.data.readers import delimited
+from siamese_news.data.readers.changed_ids import refuse_rounded
 from siamese_news.data.readers.dates import order_of
 from siamese_news.data.readers.documents import SCRIPT, Document, find_document
 from siamese_news.data.readers.encodings import (
@@ -37,7 +37,7 @@ from siamese_news.data.readers.fields import (
 )
 from siamese_news.data.readers.formats import Format
 from siamese_news.data.readers.inputs import Input, plain_suffix
-from siamese_news.data.readers.registry import known_format, known_table
+from siamese_news.data.readers.known_formats import known_format, known_table
 from siamese_news.data.readers.values import dated, put
 from siamese_news.data.readers.values import replace as replace_value
 from siamese_news.data.records import Post
@@ -115,7 +115,7 @@ class Detected:
     fields: Fields | None = None
     names: tuple[str, ...] = ()  # the fields that the first rows have
     encoding: str = UTF8
-    table: tables.Table | None = None
+    table: delimited.Table | None = None
     prefixes: tuple[
         str, ...
     ] = ()  # where the records are: paths of ijson, the title of a sheet
@@ -235,7 +235,7 @@ def detect(source: Input, choice: Choice) -> Detected:
         if start == b"PAR1":
             return _parquet(source, look)
         if start == b"PK\x03\x04":
-            from siamese_news.data.readers.sheets import is_sheet
+            from siamese_news.data.readers.excel import is_sheet
 
             source.spool()  # a zip archive is read from its end
             if is_sheet(source):
@@ -256,7 +256,7 @@ def detect(source: Input, choice: Choice) -> Detected:
     suffix = plain_suffix(source.name)
     is_json = (
         begin[:1] in (b"{", b"[")
-        and suffix not in tables.TABLES
+        and suffix not in delimited.TABLES
         and not _is_record(first)
     )
     if is_json or SCRIPT.match(begin):
@@ -301,7 +301,7 @@ def _parquet(source: Input, look: "_Look") -> Detected:
 
 def _sheet(source: Input, look: "_Look") -> Detected:
     """A sheet of an Excel or OpenDocument file."""
-    from siamese_news.data.readers.sheets import sheet_layout
+    from siamese_news.data.readers.excel import sheet_layout
 
     title, table, what, records = sheet_layout(source, look.choice)
     names = [name for name in table.names if name]
@@ -466,7 +466,7 @@ class _Look:
             raise InputError(
                 f"{self.name}:1: the first {len(self.sample)} lines are empty; {_EXPECTED}"
             )
-        table = tables.table_layout([line for _, line in lines], suffix)
+        table = delimited.table_layout([line for _, line in lines], suffix)
         number = lines[min(table.header_row, len(lines) - 1)][0]
         names = table.names
         start = lines[0][1].strip()
@@ -474,7 +474,7 @@ class _Look:
         ends = "; its lines end as on old Macs: save it as CSV UTF-8" if mac else ""
         if not names or (
             len(names) == 1
-            and suffix not in tables.TABLES
+            and suffix not in delimited.TABLES
             and not self.choice.text_field
         ):
             raise InputError(
@@ -482,7 +482,7 @@ class _Look:
                 f"{start[:60]!r}{ends}); {_EXPECTED}"
             )
         body = io.BytesIO(b"\n".join(line for _, line in self.sample))
-        records = _good(tables.table_rows(body, table))
+        records = _good(delimited.table_rows(body, table))
         what = "TSV" if table.delimiter == "\t" else "CSV"
         where = f"{self.name}:{number}"
         try:
@@ -547,7 +547,7 @@ class _Look:
             what += " with texts in HTML" if fields.html else ""
             texts = fields.texts[: None if fields.joined else 1]
             date = fields.metadata.get("created_at", own_id)
-            tables.refuse_repeated(names, (*texts, own_id, date), where)
+            delimited.refuse_repeated(names, (*texts, own_id, date), where)
         flat = _with_order(flat, choice, records)
         fields = _with_order(fields, choice, records)
         return Detected(

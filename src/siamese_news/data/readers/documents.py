@@ -13,7 +13,7 @@ import ijson
 from siamese_news.data.lines import LINE_CAP, BadRow
 from siamese_news.data.readers.fields import Choice, Record, find_fields
 from siamese_news.data.readers.formats import CONTEXT, Format
-from siamese_news.data.readers.registry import FORMATS, known_format
+from siamese_news.data.readers.known_formats import FORMATS, known_format
 from siamese_news.errors import InputError
 
 # The assignment before the JSON in a file of Twitter's archive.

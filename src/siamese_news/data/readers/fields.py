@@ -8,7 +8,7 @@ from typing import Any
 
 from siamese_news.data.jsonl import missing
 from siamese_news.data.lines import BadRow
-from siamese_news.data.readers.columns import (
+from siamese_news.data.readers.changed_ids import (
     float_made,
     prefixed,
     refuse_rounded,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from siamese_news.data.readers.dates import check_format, order_of
+from siamese_news.data.readers.delimited import TABLES, table_rows
 from siamese_news.data.readers.detect import Detected, detect
 from siamese_news.data.readers.documents import document_rows
 from siamese_news.data.readers.duplicates import PostIds, SameIdError
@@ -31,7 +32,6 @@ from siamese_news.data.readers.rows import (
     post_blocks,
     with_ids_of_their_own,
 )
-from siamese_news.data.readers.tables import TABLES, table_rows
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write, unpack
@@ -44,7 +44,7 @@ SUFFIXES = (*LINES, ".json", ".geojson", *TABLES, *PARQUET, ".xlsx", ".js")
 class PostStream:
     """The posts of several files of any known format, which is detected.
 
-    Reads the formats of `siamese_news.data.readers.registry`, BEIR corpora, and any other JSON,
+    Reads the formats of `siamese_news.data.readers.known_formats`, BEIR corpora, and any other JSON,
     JSON lines, CSV, TSV, Parquet and Excel file, plain, gzip or zstd, and standard input.
 
     Every ``iter()`` reads and counts from the start; one at a time. A pipe can be read once, or
@@ -250,8 +250,8 @@ class PostStream:
         if share is not None and detected.kind != "jsonl":
             yield from share.rows(self._rows(source, detected, None))
         elif detected.kind in ("parquet", "sheet"):
+            from siamese_news.data.readers.excel import sheet_rows
             from siamese_news.data.readers.parquet import parquet_rows
-            from siamese_news.data.readers.sheets import sheet_rows
 
             size = source.size or 0
             if detected.table is not None:

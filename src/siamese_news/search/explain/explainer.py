@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from siamese_news.data.readers.fields import PARTS
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
-from siamese_news.lexical_head.features import bigram_ids
-from siamese_news.model.base import TextModel
+from siamese_news.lexical_head.term_ids import bigram_ids
+from siamese_news.model.text_model import TextModel
 from siamese_news.scoring import Content, Scorer, open_scorer
 from siamese_news.scoring.scorer import ScoreParts
 from siamese_news.search.scan import Block

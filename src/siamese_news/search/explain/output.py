@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import IO, Any
 
 from siamese_news.search.explain.explainer import Explained
-from siamese_news.search.output import add_row, console, empty_table
+from siamese_news.search.result_files import add_row, console, empty_table
 from siamese_news.utils.terminal import clean, counted
 
 SHOWN = 12

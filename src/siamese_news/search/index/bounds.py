@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head.features import FIRST_BIGRAM, places_among
+from siamese_news.lexical_head.term_ids import FIRST_BIGRAM, places_among
 from siamese_news.search.index.chunks import Chunk
-from siamese_news.search.index.scorer import ScoreForm
+from siamese_news.search.index.indexed_scorer import ScoreForm
 from siamese_news.search.index.segment import Codes, Segment
 from siamese_news.search.pool import Floats, Ints
 from siamese_news.text.token_ids import ragged

@@ -13,7 +13,7 @@ from zlib import crc32
 from siamese_news.data.readers.duplicates import SeenIds, differ
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.model.base import TextModel
+from siamese_news.model.text_model import TextModel
 from siamese_news.search.index.fingerprint import check_model, fingerprint, indexable
 from siamese_news.search.index.manifest import NAME, Manifest
 from siamese_news.search.index.writing import IndexWriter, RowMaker, sync

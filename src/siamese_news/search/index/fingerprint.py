@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from siamese_news.errors import InputError
-from siamese_news.model.base import TextModel
+from siamese_news.model.text_model import TextModel
 from siamese_news.search.index.manifest import BuiltWith
 
 # The words of this text tell whether another version reads posts differently.

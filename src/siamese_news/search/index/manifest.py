@@ -11,8 +11,8 @@ from siamese_news import __version__
 from siamese_news.errors import InputError
 from siamese_news.search.index.segment import SEGMENT_FILES, Codes, Segment
 from siamese_news.utils.cache import FileRecord
+from siamese_news.utils.checked_json import fitting
 from siamese_news.utils.files import file_sha256, reading, write_json
-from siamese_news.utils.records import fitting
 
 FORMAT = 9
 NAME = "manifest.json"

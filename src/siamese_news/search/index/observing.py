@@ -6,14 +6,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.model.base import BLOCK
+from siamese_news.model.text_model import BLOCK
 from siamese_news.scoring.basis import unsmoothed
 from siamese_news.scoring.lesson import decided_degrees
 from siamese_news.scoring.mixture import MixturePass
-from siamese_news.scoring.pool import BINS, cosine_bins
+from siamese_news.scoring.pool_state import BINS, cosine_bins
 from siamese_news.search.index.bounds import Bounds, Learned
 from siamese_news.search.index.chunks import CELLS, Chosen, Chunk, ahead
-from siamese_news.search.index.scorer import ScoreForm
+from siamese_news.search.index.indexed_scorer import ScoreForm
 from siamese_news.search.pool import Floats, Ints, floors_of
 from siamese_news.text.token_ids import TokenIds
 

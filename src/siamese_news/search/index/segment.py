@@ -16,7 +16,7 @@ from scipy import sparse
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.scoring.surface import BUCKETS, word_grams
-from siamese_news.search.index.arrays import (
+from siamese_news.search.index.array_files import (
     ArrayWriter,
     Table,
     TableRows,
@@ -24,7 +24,7 @@ from siamese_news.search.index.arrays import (
     rounded_up,
 )
 from siamese_news.search.pool import Floats, Ints
-from siamese_news.search.records import SAMPLE
+from siamese_news.search.ranked_posts import SAMPLE
 from siamese_news.text.token_ids import TokenIds, ragged
 
 _FEWEST_BUCKETS = 1 << 12

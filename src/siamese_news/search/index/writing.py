@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from siamese_news.data.records import Post
 from siamese_news.lexical_head.options import TermOptions
-from siamese_news.model.base import TextModel
-from siamese_news.scoring.features import PostReader
-from siamese_news.search.index.arrays import rounded_up
+from siamese_news.model.text_model import TextModel
+from siamese_news.scoring.post_features import PostReader
+from siamese_news.search.index.array_files import rounded_up
 from siamese_news.search.index.manifest import Manifest
 from siamese_news.search.index.segment import Codes, Rows, SegmentWriter, in_steps
 from siamese_news.search.pool import Floats, seconds_of

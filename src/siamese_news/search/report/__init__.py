@@ -1,7 +1,7 @@
 """The results of a search as one HTML file, without network and with no script but its own."""
 
 from siamese_news.search.report.page import render, write_report
-from siamese_news.search.report.results import (
+from siamese_news.search.report.report_data import (
     ReportData,
     ReportPost,
     Seed,

@@ -22,7 +22,7 @@ from siamese_news.search.report.charts import (
     moment,
     timeline_chart,
 )
-from siamese_news.search.report.results import SHOWN, ReportData, ReportPost, Turn
+from siamese_news.search.report.report_data import SHOWN, ReportData, ReportPost, Turn
 from siamese_news.utils.files import atomic_write
 
 # Characters that control a screen or hide: controls, bidi embeddings, overrides and isolates, and

@@ -25,16 +25,16 @@ from siamese_news.data.readers.rows import Counts, Share
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.scoring import Scorer
-from siamese_news.search.files import empty_remarks, plain_counts
-from siamese_news.search.filter import kept_rows, write_filtered
+from siamese_news.search.file_pool import empty_remarks, plain_counts
+from siamese_news.search.filtering import kept_rows, write_filtered
 from siamese_news.search.histogram import Counted, ScoreCounts
-from siamese_news.search.opening import OpenQuery, Outcome
+from siamese_news.search.opened_query import OpenQuery, Outcome
 from siamese_news.search.partial_results import check_job
-from siamese_news.search.records import metadata_text
+from siamese_news.search.ranked_posts import metadata_text
 from siamese_news.search.scan import Block, Spool, StreamPool, blocks, content_of
 from siamese_news.text.vocabulary import stable_hash
+from siamese_news.utils.checked_json import Count, checksum_of, read_state, write_state
 from siamese_news.utils.files import atomic_write
-from siamese_news.utils.records import Count, checksum_of, read_state, write_state
 from siamese_news.utils.terminal import counted
 
 T = TypeVar("T")

@@ -17,8 +17,8 @@ from siamese_news.data.readers import PostStream
 from siamese_news.errors import InputError
 from siamese_news.model.loading import open_named
 from siamese_news.search.cpu_threads import use_threads
-from siamese_news.search.files import file_versions
-from siamese_news.search.opening import OpenQuery, Outcome, open_query
+from siamese_news.search.file_pool import file_versions
+from siamese_news.search.opened_query import OpenQuery, Outcome, open_query
 from siamese_news.search.partial_results import partial_place
 from siamese_news.search.query import Query
 from siamese_news.search.seeds import Seeds

@@ -9,7 +9,13 @@ import orjson
 
 from siamese_news.data.lines import LINE_CAP
 from siamese_news.errors import InputError
-from siamese_news.search.watch.sources import TICK, Batch, Cursor, Event, LineReader
+from siamese_news.search.watch.stream_sources import (
+    TICK,
+    Batch,
+    Cursor,
+    Event,
+    LineReader,
+)
 from siamese_news.utils.extras import needs
 
 PUBLIC = "wss://jetstream2.us-east.bsky.network/subscribe?wantedCollections=app.bsky.feed.post"

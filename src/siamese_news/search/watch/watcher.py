@@ -15,18 +15,18 @@ import orjson
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.model.base import BLOCK
+from siamese_news.model.text_model import BLOCK
 from siamese_news.scoring import Scorer
-from siamese_news.search.filter import rows_over
-from siamese_news.search.opening import OpenQuery
-from siamese_news.search.output import write_rows
+from siamese_news.search.filtering import rows_over
+from siamese_news.search.opened_query import OpenQuery
 from siamese_news.search.partial_results import check_job
+from siamese_news.search.result_files import write_rows
 from siamese_news.search.seeds import MILLION
-from siamese_news.search.watch.sources import Batch, Cursor
+from siamese_news.search.watch.stream_sources import Batch, Cursor
 from siamese_news.search.watch.window import PostWindow, WindowState
+from siamese_news.utils.checked_json import Count, read_state, write_state
 from siamese_news.utils.exits import ENDING
 from siamese_news.utils.files import GrowingFile
-from siamese_news.utils.records import Count, read_state, write_state
 from siamese_news.utils.terminal import counted
 
 _COMMIT = 1.0  # seconds

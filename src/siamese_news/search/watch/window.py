@@ -12,10 +12,10 @@ import orjson
 
 from siamese_news.data.records import Post
 from siamese_news.scoring import Content, Scorer
-from siamese_news.search.opening import OpenQuery
+from siamese_news.search.opened_query import OpenQuery
 from siamese_news.search.scan import blocks, content_of
+from siamese_news.utils.checked_json import Count
 from siamese_news.utils.files import GrowingFile, atomic_write
-from siamese_news.utils.records import Count
 
 WINDOW = 1_000_000
 """Posts of the window by default."""

@@ -20,16 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.errors import InputError
+from siamese_news.utils.checked_json import fitting
 from siamese_news.utils.files import file_sha256
-from siamese_news.utils.records import fitting
-from siamese_news_desk.decide.plan.files import named_by, read_sealed, seal_of
+from siamese_news_desk.decide.plan.plan_fields import PlanLine
 from siamese_news_desk.decide.plan.population import Population
-from siamese_news_desk.decide.plan.records import PlanLine
 from siamese_news_desk.decide.plan.remedies import (
     ANOTHER_ORDER,
     PlanRefused,
     further_plan,
 )
+from siamese_news_desk.decide.plan.sealed_files import named_by, read_sealed, seal_of
 from siamese_news_desk.decide.plan.sketch import Relation, Sketch, visible
 from siamese_news_desk.decide.plan.texts import Texts
 from siamese_news_desk.labels.journal import Journal, locked

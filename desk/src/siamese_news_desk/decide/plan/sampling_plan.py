@@ -12,13 +12,16 @@ from siamese_news.data.readers.inputs import input_paths
 from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.data.results import result_meta
 from siamese_news.errors import InputError
+from siamese_news.utils.checked_json import fitting
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command
-from siamese_news.utils.records import fitting
 from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.plan import ledger
 from siamese_news_desk.decide.plan.design import FIRST
-from siamese_news_desk.decide.plan.files import (
+from siamese_news_desk.decide.plan.plan_fields import PLANS
+from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.decide.plan.remedies import ANOTHER_FILE, PlanRefused
+from siamese_news_desk.decide.plan.sealed_files import (
     SEAL,
     name_for,
     named_by,
@@ -27,9 +30,6 @@ from siamese_news_desk.decide.plan.files import (
     sibling,
     write_sealed,
 )
-from siamese_news_desk.decide.plan.population import Population
-from siamese_news_desk.decide.plan.records import PLANS
-from siamese_news_desk.decide.plan.remedies import ANOTHER_FILE, PlanRefused
 from siamese_news_desk.decide.plan.texts import Texts
 from siamese_news_desk.labels.matching import SampledPosts, VerdictLog
 

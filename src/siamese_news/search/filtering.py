@@ -1,0 +1,297 @@
+"""All posts over a threshold: streamed to disk, resumable, then sorted."""
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import orjson
+
+from siamese_news.data.columns import ResultRow
+from siamese_news.data.records import Post
+from siamese_news.errors import InputError
+from siamese_news.scoring import Content, Observer, Scorer
+from siamese_news.search.clusters import CLUSTERED
+from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.list_relevance import Cut
+from siamese_news.search.opened_query import OpenQuery, Outcome
+from siamese_news.search.partial_results import PartialResults, partial_place
+from siamese_news.search.pool import Pool, Scored, Wanted
+from siamese_news.search.ranked_posts import post_columns
+from siamese_news.search.remarks import order_remarks, share_remarks
+from siamese_news.search.result_files import BINARY
+from siamese_news.search.result_rows import finished_rows
+from siamese_news.search.seeds import MILLION
+from siamese_news.text.token_ids import TokenIds
+from siamese_news.utils.files import atomic_write
+
+
+def filter_to_file(
+    opened: OpenQuery, pool: Pool, *, resume: bool, say: Callable[[str], None]
+) -> Outcome:
+    """Run a query, or `resume` it, and write all posts that it keeps, best first."""
+    out = opened.query.out
+    assert out is not None
+    if resume and not pool.job():
+        raise InputError(
+            "--resume: the posts come through a pipe, which cannot be checked to be the same; save "
+            "them to a file and start over"
+        )
+    job = opened.job(pool.job())
+    with (
+        partial_place(out, resume=resume) as place,
+        closing(PartialResults(place, job, resume=resume)) as part,
+    ):
+        if part.progress.blocks:
+            say(f"{part.path}: continues after block {part.progress.blocks}")
+        before = part.progress.scored
+        outcome = filter_posts(opened, pool, part)
+        opened.languages.note(pool.sample())
+        summary = pool.summary(max(outcome.scored - before, 0))
+        for line in opened.findings(summary, outcome.scorer):
+            say(line)
+        remarks = pool.remarks()
+        for remark in write_filtered(
+            opened, part.path, outcome, pool.counts(), remarks
+        ):
+            say(remark)
+        part.remove()
+    return outcome
+
+
+def filter_posts(opened: OpenQuery, pool: Pool, part: PartialResults) -> Outcome:
+    """Write the rows at or over the threshold into the part file, from its progress on."""
+    scorer = _learned(opened, pool, part)
+    counts = ScoreCounts(part.progress.histogram)
+    cut = opened.cut(scorer)
+    for block, scores, lines in kept_rows(
+        opened, scorer, pool, cut, done=part.progress.blocks
+    ):
+        counts.add(scores, of_all=block.rows is None)
+        part.append(lines)
+        part.progress.scored += len(block.posts)
+        if block.last:
+            part.progress.blocks = block.number + 1
+            if part.due:
+                _save(part, counts)
+    _save(part, counts)
+    if opened.second_look is not None:
+        opened.second_look.read_sample(pool.sample())
+    scored = part.progress.scored
+    searched = pool.searched(scored)
+    return Outcome(scorer, scored, searched, counts, part.progress.rows, cut)
+
+
+def _learned(opened: OpenQuery, pool: Pool, part: PartialResults) -> Scorer:
+    """The scorer that has learned from the pool, of which it may have observed a part."""
+    progress = part.progress
+    scorer = opened.scorer()
+    if progress.observed:
+        return scorer.restored(progress.state)
+
+    def observed(blocks: int, observer: Observer) -> None:
+        progress.blocks = blocks
+        if part.due:
+            progress.state = observer.state()
+            part.save()
+
+    before = scorer
+    scorer = pool.observe(
+        before,
+        opened.window,
+        done=progress.blocks,
+        state=progress.state,
+        report=observed,
+    )
+    if scorer is not before:
+        progress.blocks = 0  # of the second pass
+        progress.state = scorer.state()
+        progress.observed = True
+        part.save()
+    return scorer
+
+
+def kept_rows(
+    opened: OpenQuery, scorer: Scorer, pool: Pool, cut: Cut, *, done: int = 0
+) -> Iterator[tuple[Scored, np.ndarray, list[bytes]]]:
+    """The blocks, (1, P) scores over all seeds in millionths, and a line for each post to keep.
+
+    The scorer has observed the posts; `done` is as in `Pool.parts`.
+    """
+    seeds = opened.seeds
+    wanted = Wanted(seeds.at_most, lambda: np.array([cut.least]))
+    for block in pool.parts(scorer, len(seeds.texts), opened.window, wanted, done):
+        scores, best = seeds.combine(block.scores)
+        yield block, scores, _lines(scorer, opened, block, cut, scores[0], best)
+
+
+def _save(part: PartialResults, counts: ScoreCounts) -> None:
+    part.progress.histogram = counts.plain()
+    part.save()
+
+
+def _lines(
+    scorer: Scorer,
+    opened: OpenQuery,
+    block: Scored,
+    cut: Cut,
+    scores: np.ndarray,
+    best: np.ndarray,
+) -> list[bytes]:
+    rows = rows_over(scorer, opened, cut, block.posts, scores, best, block.content)
+    return [orjson.dumps(row) + b"\n" for row in rows]
+
+
+def rows_over(
+    scorer: Scorer,
+    opened: OpenQuery,
+    cut: Cut,
+    posts: Sequence[Post],
+    scores: np.ndarray,
+    best: np.ndarray,
+    content: Content | None = None,
+) -> Iterator[ResultRow]:
+    """A row for each of P posts that the cut keeps, with its score in millionths.
+
+    `scores` and `best` are (P,) results of `Seeds.combine` for one list over all seeds, and
+    `content` is what the scorer read of the posts, where it is at hand.
+    """
+    query = opened.query
+    articles = opened.seeds.articles
+    over = np.flatnonzero(scores >= cut.least)
+    columns = over.tolist()
+    some = (
+        content.take(over)
+        if isinstance(content, TokenIds)
+        else [posts[column].text for column in columns]
+    )
+    terms = scorer.matched_terms(some)
+    likely = cut.of(scores[over])
+    for column, matched, relevance in zip(columns, terms, likely, strict=True):
+        post = posts[column]
+        yield {
+            "article": articles[int(best[column])].id,
+            "score": int(scores[column]),
+            "relevance": relevance,
+            **post_columns(
+                post
+            ),  # the text is for the clusters even if it is not written
+            "terms": matched,
+            "author": query.author_of(post),
+        }
+
+
+def write_filtered(
+    opened: OpenQuery,
+    rows: Path,
+    outcome: Outcome,
+    read: Mapping[str, int],
+    remarks: Sequence[str],
+) -> list[str]:
+    """Write partial results, best first, and their meta file; returns remarks for the user.
+
+    `read` are the counts of the pool, and `remarks` about its posts.
+    """
+    query = opened.query
+    assert query.out is not None and outcome.cut is not None
+    assert outcome.listed is not None
+    relevance: list[float] = []
+    with atomic_write(query.out, "wb" if query.format in BINARY else "w") as target:
+        rows_of = _noted(filtered_rows(rows, opened, outcome.scorer), relevance)
+        opened.write_rows(target, rows_of)
+    more = [
+        *remarks,
+        *filter_remarks(opened, outcome),
+        *outcome.cut.remarks(relevance),
+    ]
+    if outcome.listed > CLUSTERED and not query.dedupe:
+        more.append(
+            f"More than {CLUSTERED:,} posts were kept, too many to look for near-duplicates and "
+            "languages; --dedupe finds the former."
+        )
+    remarks = opened.remarks(*more)
+    opened.write_meta(outcome, read, remarks)
+    return remarks
+
+
+def filter_remarks(opened: OpenQuery, outcome: Outcome) -> list[str]:
+    """Remarks on the scores, and on the share of the posts that was kept."""
+    query = opened.query
+    cut = outcome.cut
+    assert cut is not None and outcome.listed is not None
+    if query.threshold is None:
+        named = f"{query.min_score:g}"
+    else:
+        here = "no score here"
+        if cut.score is not None:
+            here = f"a score of {cut.score:.3f} here"
+        named = f"{query.threshold:g} of relevance ({here})"
+    scores = outcome.scores
+    return [
+        *share_remarks(outcome.listed, outcome.searched, named, scores),
+        *order_remarks(scores, {"the seeds": scores.highest}),
+    ]
+
+
+def _noted(rows: Iterable[ResultRow], relevance: list[float]) -> Iterator[ResultRow]:
+    """The rows, whose relevance is noted, if they have one."""
+    for row in rows:
+        if row["relevance"] is not None:
+            relevance.append(row["relevance"])
+        yield row
+
+
+def filtered_rows(path: Path, opened: OpenQuery, scorer: Scorer) -> Iterator[ResultRow]:
+    """The rows of a part file, best first, ties by post id descending, with rank and cluster.
+
+    Only the scores and the places of the rows are in memory, and the texts where clusters are
+    looked for (`finished_rows`).
+    """
+    starts = array("q")
+    scores = array("q")
+    with path.open("rb") as stream:
+        place = 0
+        for line in stream:
+            starts.append(place)
+            scores.append(orjson.loads(line)["score"])
+            place += len(line)
+        row_scores = np.array(scores, np.int64)
+
+        def row_at(place: int) -> ResultRow:
+            stream.seek(starts[place])
+            row: ResultRow = orjson.loads(stream.readline())
+            return row | {"score": int(row_scores[place]) / MILLION}
+
+        order = _order(row_scores, row_at)
+        if opened.second_look is not None:
+            scales = scorer.scales()
+            agreed = scorer.agreement()
+            first = order[: opened.second_look.count(0, row_scores, agreed)]
+            texts = [row_at(place)["text"] for place in first.tolist()]
+            row_scores[first] += opened.second_look.added(
+                0, texts, row_scores[first], scales, agreed
+            )
+            order = _order(row_scores, row_at)
+
+        def rows() -> Iterator[ResultRow]:
+            return map(row_at, order.tolist())
+
+        def posts() -> Iterator[Post]:
+            return (Post(row["post"], row["text"]) for row in rows())
+
+        yield from finished_rows([rows()], len(order), posts, opened)
+
+
+def _order(scores: np.ndarray, row_at: Callable[[int], ResultRow]) -> np.ndarray:
+    """Places by score descending, then by id descending; rows are read only where scores tie."""
+    order = np.argsort(-scores, kind="stable")
+    bounds = np.flatnonzero(np.diff(scores[order])) + 1
+    for start, end in pairwise([0, *bounds.tolist(), len(order)]):
+        if end - start > 1:
+            tied = order[start:end].tolist()
+            order[start:end] = sorted(
+                tied, key=lambda place: row_at(place)["post"], reverse=True
+            )
+    return order

@@ -1,0 +1,355 @@
+"""An open index: posts to search that were read before."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from siamese_news.data.records import Post
+from siamese_news.errors import InputError
+from siamese_news.model.loading import AnyModel
+from siamese_news.model.text_model import BLOCK, TextModel
+from siamese_news.scoring import Scorer
+from siamese_news.scoring.mixture import MixturePass
+from siamese_news.search.index.bounds import Bounds, Learned
+from siamese_news.search.index.chunks import Chosen, Chunk, ahead
+from siamese_news.search.index.fingerprint import check_model, indexable
+from siamese_news.search.index.indexed_scorer import IndexedScorer
+from siamese_news.search.index.manifest import NAME, Manifest
+from siamese_news.search.index.observing import observe_candidates
+from siamese_news.search.index.segment import Segment
+from siamese_news.search.index.writing import codes_of
+from siamese_news.search.pool import (
+    Floats,
+    Ints,
+    Pool,
+    Report,
+    Scored,
+    Wanted,
+    Window,
+    floors_of,
+)
+from siamese_news.search.ranked_posts import SAMPLE
+from siamese_news.text.token_ids import TokenIds
+from siamese_news.utils.terminal import counted, verb
+
+
+class PostIndex(Pool):
+    """The posts of an index (`open_index`); `scored` counts those that the last search scored."""
+
+    def __init__(self, path: Path, model: TextModel) -> None:
+        self.path = path
+        self.manifest = Manifest.read(path)
+        self.scored = 0
+        check_model(path, self.manifest.model, model)
+        if self.manifest.codes != codes_of(model):
+            raise InputError(
+                f"{path / NAME}: has another number of words than the model; it is damaged: build "
+                "the index again"
+            )
+        self._segments = self.manifest.open_segments(path, model.output_dim)
+        self._observed: Ints | None = None  # their rows; None: all posts
+        self._learned: Learned | None = None
+        self._foreign = 0  # seeds whose language the vocabulary lacks
+        self._sample: list[Post] = []
+
+    def __len__(self) -> int:
+        return self.manifest.posts
+
+    def __iter__(self) -> Iterator[Post]:
+        for segment in self._segments:
+            yield from StoredPosts(segment, np.arange(len(segment)))
+
+    def find(self, ids: Iterable[str]) -> dict[str, Post]:
+        """Posts by id; missing ones are left out."""
+        wanted = set(ids)
+        posts = {}
+        for segment in self._segments:
+            for first, segment_ids in segment.ids():
+                for row, id in enumerate(segment_ids, first):
+                    if id in wanted:
+                        posts[id] = segment.post(row)
+        return posts
+
+    def sample(self) -> list[Post]:
+        """See `Pool`: the posts that a scan would have sampled."""
+        if not self._sample:
+            samples = [segment.sample for segment in self._segments]
+            checksums = np.sort(np.concatenate([sample[:, 0] for sample in samples]))
+            highest = checksums[:SAMPLE][-1]
+            posts: list[Post] = []
+            for segment, sample in zip(self._segments, samples, strict=True):
+                rows = sample[sample[:, 0] <= highest, 1]
+                posts += map(segment.post, rows.tolist())
+            self._sample = posts
+        return self._sample
+
+    @override
+    def counts(self) -> dict[str, int]:
+        return {"read": len(self), "rejected": 0, "duplicates": 0, "skipped": 0}
+
+    @override
+    def searched(self, scored: int) -> int:
+        return len(self)
+
+    @override
+    def summary(self, scored: int) -> list[str]:
+        return [f"{counted(len(self), 'post')} in the index, {scored:,} scored"]
+
+    @override
+    def remarks(self) -> list[str]:
+        if self._foreign:
+            return [
+                f"All posts of the index were read and scored: the vocabulary of the model lacks the "
+                f"language of {counted(self._foreign, 'seed')}. Other seeds are faster in a search of "
+                "their own."
+            ]
+        if self.scored >= len(self):
+            return []
+        return [
+            f"Of {counted(len(self), 'post')} in the index only the {self.scored:,} that could be in "
+            f"the results {verb(self.scored, 'were')} scored; the counts of scores are of these."
+        ]
+
+    @override
+    def job(self) -> list[Any]:
+        manifest = (self.path / NAME).stat()
+        return [[str(self.path), manifest.st_size, manifest.st_mtime_ns]]
+
+    @override
+    def observe(
+        self,
+        scorer: Scorer,
+        window: Window,
+        *,
+        done: int = 0,
+        state: bytes = b"",
+        report: Report | None = None,
+    ) -> Scorer:
+        """See `Pool`: the scorer observes only posts that can matter, where that is known."""
+        posts = self._chosen(window)
+        indexed = IndexedScorer.of(scorer)
+        self._learned, self._foreign = None, 0
+        observer = scorer.observer()
+        if observer is None:
+            exact = indexed is not None and indexed.form.exact
+            self._observed = np.zeros(0, np.int64) if exact else None
+            return scorer
+        if indexed is not None and isinstance(observer, MixturePass):
+            self._foreign = int(observer.setting.foreign.sum())
+            self._learned = observe_candidates(observer, indexed.form, posts)
+        if self._learned is not None:
+            self._observed = self._learned.rows
+        else:
+            self._observed = None
+            for segment, mask in zip(posts.segments, posts.masks, strict=True):
+                for rows in row_blocks(mask):
+                    observer.observe(segment.token_ids(rows))
+        return self._settled(observer)
+
+    def read_again(self) -> Iterator[Post]:
+        """The posts that the scorer of the last search observed."""
+        if self._observed is None:
+            yield from self
+            return
+        posts = Chosen(self._segments, [], self.manifest.codes)
+        for number, segment in enumerate(self._segments):
+            yield from StoredPosts(segment, posts.rows_of(number, self._observed))
+
+    def parts(
+        self,
+        scorer: Scorer,
+        articles: int,
+        window: Window,
+        wanted: Wanted | None,
+        done: int = 0,
+    ) -> Iterator[Scored]:
+        """See `Pool`: the posts that can matter, or all; none where a block is done already."""
+        if done:
+            return
+        posts = self._chosen(window)
+        self.scored = 0
+        indexed = IndexedScorer.of(scorer)
+        first = self._observed
+        if indexed is None or wanted is None or first is None:
+            scores = all_scores(scorer, posts, articles)
+        else:
+            bounds = Bounds(indexed.form, self.manifest.codes, self._learned)
+            scores = best_scores(indexed, bounds, posts, first, wanted)
+        for part in scores:
+            self.scored += len(part.posts)
+            yield part
+
+    def _chosen(self, window: Window) -> Chosen:
+        window.start()
+        masks = [
+            window.mask(segment.dates) if window.asked else np.ones(len(segment), bool)
+            for segment in self._segments
+        ]
+        window.check()
+        return Chosen(self._segments, masks, self.manifest.codes)
+
+
+def open_index(path: str | PathLike[str], model: AnyModel) -> PostIndex:
+    """Open an index that ``siamese-news index`` wrote, with the model that it was built with."""
+    return PostIndex(Path(path), indexable(model))
+
+
+# Two sums in single precision, and a sum of squares.
+_ROUNDING = np.float32(1e-6)
+_ROOTS = np.float32(1.0001)
+
+
+class StoredPosts(Sequence[Post]):
+    """Posts of a segment, each read from the disk when it is used."""
+
+    def __init__(self, segment: Segment, rows: Ints) -> None:
+        self._segment = segment
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return StoredPosts(self._segment, self._rows[place])
+        return self._segment.post(int(self._rows[place]))
+
+
+def all_scores(scorer: Scorer, posts: Chosen, articles: int) -> Iterator[Scored]:
+    """The scores of all posts, in their order."""
+    for number, mask in enumerate(posts.masks):
+        for rows in row_blocks(mask, articles):
+            part = _part(scorer, posts, number, rows)
+            yield replace(part, rows=None)
+
+
+def row_blocks(mask: NDArray[np.bool_], articles: int = 1) -> Iterator[Ints]:
+    """The rows of a segment that a search has, in blocks."""
+    rows = np.flatnonzero(mask)
+    step = min(BLOCK, max(1, (1 << 24) // max(articles, 1)))
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step]
+
+
+def best_scores(
+    indexed: IndexedScorer, bounds: Bounds, posts: Chosen, first: Ints, wanted: Wanted
+) -> Iterator[Scored]:
+    """The scores of the posts that can matter, by a scorer that has observed the pool.
+
+    The posts of the rows `first`, over all segments and ascending, are scored first and whatever
+    their bounds, because smoothing may raise them. `wanted` is asked again for each chunk.
+    """
+    for number in range(len(posts.segments)):
+        rows = posts.rows_of(number, first)
+        for start in range(0, len(rows), BLOCK):
+            yield _part(indexed.scorer, posts, number, rows[start : start + BLOCK])
+
+    reach = _Reach(indexed, bounds, wanted)
+    chunks = posts.without(first).chunks(bounds.articles)
+    asked = ((chunk, floors_of(wanted.least())) for chunk in chunks)
+    for (chunk, _), rows in ahead(reach.rows, asked):
+        for start in range(0, len(rows), BLOCK):
+            some = rows[start : start + BLOCK]
+            yield _part(indexed.scorer, posts, chunk.number, some)
+
+
+class _Reach:
+    """Finds the posts that can be in the results, by bounds on their scores.
+
+    The cheapest bounds come first: the vectors of few posts are needed, and the tokens of fewer.
+    """
+
+    def __init__(self, indexed: IndexedScorer, bounds: Bounds, wanted: Wanted) -> None:
+        self._indexed = indexed
+        self._bounds = bounds
+        self._wanted = wanted
+        self._scales = indexed.scorer.scales()[:, None]
+        # (A, 0), or the one (1, 1) that counts for every post, whose tokens are then not read.
+        self._surface = indexed.surface(TokenIds.of([]))
+        self._squares_of = _squares_by_code(indexed)
+
+    def rows(self, asked: tuple[Chunk, Floats]) -> Ints:
+        """The rows of a chunk whose scores can reach the floor of some list."""
+        chunk, floors = asked
+        bounds = self._bounds
+        segment = chunk.segment
+        rows = chunk.rows
+        squares = self._squares_of(segment)
+        above, below = self._surface_bounds(chunk, squares)
+
+        lexical = bounds.roughly(chunk)
+        most, least = bounds.without_vectors(chunk.number, rows, lexical)
+        inside = self._inside(floors, most, least, above, below)
+        rows, lexical, above, below = _taken(inside, rows, lexical, above, below)
+
+        cosines, errors = bounds.cosines(segment, rows)
+        least = bounds.least(cosines, errors)
+        most = bounds.scores(lexical, cosines, errors)
+        inside = self._inside(floors, most, least, above, below)
+        rows, cosines, errors = _taken(inside, rows, cosines, errors)
+        least, above, below = _taken(inside, least, above, below)
+
+        most = bounds.scores(bounds.lexical(segment, rows), cosines, errors)
+        inside = self._inside(floors, most, least, above, below)
+        rows, most, least = _taken(inside, rows, most, least)
+        if squares is None:
+            return rows
+        surface = self._indexed.surface(segment.token_ids(rows))
+        return rows[self._inside(floors, most, least, surface, surface)]
+
+    def _inside(
+        self, floors: Floats, most: Floats, least: Floats, above: Floats, below: Floats
+    ) -> NDArray[np.intp]:
+        """The posts of which some list can have a score of its floor or more.
+
+        Without the surface a score is from `least` to `most`; this is from `below` to `above`.
+        """
+        highest = self._scales * most + above + _ROUNDING
+        lowest = self._scales * least + below - _ROUNDING
+        reachable = self._wanted.at_most(highest, lowest)
+        return np.flatnonzero((reachable >= floors).any(axis=0))
+
+    def _surface_bounds(
+        self, chunk: Chunk, squares: Floats | None
+    ) -> tuple[Floats, Floats]:
+        """Upper and lower bounds on the surface of a chunk's posts."""
+        if squares is not None:
+            above = chunk.of_live(np.sqrt(chunk.words @ squares) * _ROOTS)[None]
+            return above, np.zeros_like(above)
+        if self._surface.size:
+            surface = np.broadcast_to(self._surface, (1, len(chunk.rows)))
+        else:
+            surface = self._indexed.surface(chunk.segment.token_ids(chunk.rows))
+        return surface, surface
+
+
+def _squares_by_code(indexed: IndexedScorer) -> Callable[[Segment], Floats | None]:
+    """A function for the bounds of `IndexedScorer.surface_squares` by the codes of a segment."""
+
+    # A method with a cache would hold its object, which then only the collector frees.
+    @lru_cache(maxsize=2)  # the segments come in their order
+    def by_code(segment: Segment) -> Floats | None:
+        squares = indexed.surface_squares(segment.grams)
+        return None if squares is None else segment.by_code(squares)
+
+    return by_code
+
+
+def _taken(columns: NDArray[np.intp], *arrays: NDArray[Any]) -> list[NDArray[Any]]:
+    """Some columns of each array."""
+    return [array[..., columns] for array in arrays]
+
+
+def _part(scorer: Scorer, posts: Chosen, number: int, rows: Ints) -> Scored:
+    segment = posts.segments[number]
+    scores = scorer.scores(segment.token_ids(rows))
+    places = rows + posts.firsts[number]
+    # An index is one block: an interrupted search starts again.
+    return Scored(0, StoredPosts(segment, rows), scores, last=False, rows=places)
