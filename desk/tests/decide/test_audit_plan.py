@@ -10,7 +10,7 @@ from benchmarks.promises import border
 from benchmarks.replay import random_order, replay
 from sheet_commands import fill, finish, rows_of, run, save, scored
 
-from siamese_news_desk.decide.agreement import agreement
+from siamese_news_desk.decide.agreement import agreements
 from siamese_news_desk.decide.bounds.hypergeometric import (
     interval,
     labels_for_recall,
@@ -75,11 +75,19 @@ def test_rule_of_thumb_for_everything():
 
 
 def test_agreement_of_two_annotators():
-    pairs = [(1, 1)] * 95 + [(1, 0)] * 5 + [(0, 0)] * 95 + [(0, 1)] * 5
-    found = agreement(pairs)
-    assert (found.posts, found.disagreements) == (200, 10)
-    assert found.alpha == pytest.approx(1 - 0.05 / (2 * 200 * 200 / (400 * 399)))
-    assert agreement([(1, 1), (1, 1)]).alpha is None
+    names = [("ana", "ben")] * 200
+    labels = [("yes", "yes")] * 95 + [("yes", "no")] * 5
+    labels += [("no", "no")] * 95 + [("no", "yes")] * 5
+    found = agreements(
+        dict(zip(*both, strict=True)) for both in zip(names, labels, strict=True)
+    )
+    (pair,) = found["pairs"]
+    assert (pair["names"], pair["posts"]) == (["ana", "ben"], 200)
+    assert pair["disagreements"] == 10
+    assert pair["alpha"] == pytest.approx(1 - 0.05 / (2 * 200 * 200 / (400 * 399)))
+    assert found["alpha"] == pytest.approx(pair["alpha"])
+    assert agreements([{"ana": "yes", "ben": "yes"}])["alpha"] is None
+    assert agreements([{"ana": "yes"}, {"ana": "skip", "ben": "no"}]) is None
 
 
 def test_noise_makes_the_table_stricter_and_one_sided_noise_the_most():

@@ -90,7 +90,7 @@ def test_below_a_certified_set_the_next_best_posts_are_asked_for(tmp_path):
     )
     assert after.size >= before.size and after.posts >= before.posts + hits - 30
     assert not work.request(labels).ranks and work.choice([after], labels) is None
-    assert work.request(labels, more=10).ranks
+    assert work.request(labels, extra_labels=10).ranks
 
 
 def test_best_posts_come_once_no_target_can_use_the_labels_left(tmp_path):

@@ -194,7 +194,7 @@ def test_tables_that_take_long_are_kept_by_what_they_are_made_of(tmp_path, monke
         known = {
             "error": 0.05,
             "turn": 75,
-            "shown": lambda looks: told.append(1) or looks,
+            "with_progress": lambda looks: told.append(1) or looks,
         }
         return Tables([100, 400], [20, null], **known).bounds(1, 90).tolist()
 

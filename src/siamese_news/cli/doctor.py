@@ -66,7 +66,7 @@ def _installed() -> None:
 
     from siamese_news.search.cpu_threads import thread_count
     from siamese_news.utils.compiled_loops import load_loops
-    from siamese_news.utils.extras import PACKAGE, absent, extras, import_problem
+    from siamese_news.utils.extras import EXTRAS, PACKAGE, absent, import_problem
     from siamese_news.utils.plugins import Kind, added, is_ours, package_of
 
     try:
@@ -87,7 +87,7 @@ def _installed() -> None:
         for name, point in added(kind).items():
             if not is_ours(point):
                 _say(f"{kind}: {name}, added by the package {package_of(point)}", 2)
-    for extra, packages in extras().items():
+    for extra, packages in EXTRAS.items():
         if extra:
             missing = ", ".join(absent(packages))
             advice = f"missing {missing}: pip install 'siamese-news[{extra}]'"

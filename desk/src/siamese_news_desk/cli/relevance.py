@@ -47,9 +47,9 @@ def relevance(
     check_output(out, [results, *labels], force=force)
     plan_of(labels)
     verdicts = read_labels(labels, own_sample(labels[0]))
-    own = OwnRelevance.of(results, verdicts)
-    for line in (*verdicts.remarks(), *own.sentences()):
+    relevance_of_list = OwnRelevance.of(results, verdicts)
+    for line in (*verdicts.remarks(), *relevance_of_list.sentences()):
         typer.echo(line)
     if out is not None:
-        own.map.write(out)
+        relevance_of_list.map.write(out)
         echo(f"{out}: the map; search again with --relevance-map {quote(str(out))}")

@@ -197,7 +197,7 @@ def sample(
         false_positive=false_positive_rate,
         false_negative=false_negative_rate,
     )
-    work = Certification.start(
+    certification = Certification.start(
         results,
         sibling(out, "plan.json"),
         settings,
@@ -207,29 +207,36 @@ def sample(
         withdraw=withdraw or [],
         criteria=criteria,
     )
-    ranks = work.next_posts(Labels(), at_least=at_least)
-    units = work.texts.units(ranks)
-    write_sheet(out, work.sampled.keyed(units), chosen)
+    units = certification.texts.units(
+        certification.next_posts(Labels(), at_least=at_least)
+    )
+    write_sheet(out, certification.sampled.keyed(units), chosen)
     echo(
-        f"{out}: {counted(len(units), 'post')} to label of {len(work.population):,}; then: "
+        f"{out}: {counted(len(units), 'post')} to label of {len(certification.population):,}; then: "
         f"siamese-news certify --labels {quote(str(out))}"
     )
-    charged = work.charged
-    remarks = [*work.remarks(), work.first_remark()]
+    charged = certification.charged
+    remarks = [*certification.remarks(), certification.first_remark()]
     if charged.other_criteria or charged.unknown:
-        remarks.append(choice_sentence(other_plans(work)).strip())
+        remarks.append(choice_sentence(other_plans(certification)).strip())
     for remark in filter(None, remarks):
         echo(remark)
-    if work.joint_error > 1 - Fraction(confidence):
+    if certification.joint_error > 1 - Fraction(confidence):
         counts = (
             (len(charged.earlier), "earlier plan"),
             (len(charged.same_labels), "withdrawn plan"),
         )
-        after = " and ".join(counted(number, noun) for number, noun in counts if number)
+        earlier_plans = " and ".join(
+            counted(number, noun) for number, noun in counts if number
+        )
         echo(
-            f"confidence: {float(1 - work.error):g} for each target, "
-            f"{float(1 - work.joint_error):g} for all together"
-            + (f", after {after} over these posts or a part of them" if after else "")
+            f"confidence: {float(1 - certification.error):g} for each target, "
+            f"{float(1 - certification.joint_error):g} for all together"
+            + (
+                f", after {earlier_plans} over these posts or a part of them"
+                if earlier_plans
+                else ""
+            )
         )
 
 
@@ -251,8 +258,7 @@ def _draw_for_relevance(
     from siamese_news_desk.labels.sheets import write_sheet
 
     population, _, values = estimates_of(results)
-    ranks = spread(values, budget or LABELS, seed)
-    units = Texts(population, posts).units(ranks)
+    units = Texts(population, posts).units(spread(values, budget or LABELS, seed))
     write_sheet(out, own_sample(out).keyed(units), format)
     echo(
         f"{out}: {counted(len(units), 'post')} to label, from the first to the last of "

@@ -1,7 +1,6 @@
 """How well annotators of the same posts agree."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -12,27 +11,6 @@ from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.bounds.hypergeometric import interval
 from siamese_news_desk.labels.journal import NO, YES
 from siamese_news_desk.labels.machine import MachineVerdicts
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """The agreement of two annotators of the same posts.
-
-    Attributes:
-        posts: labeled by both.
-        disagreements: posts on which they differ.
-        alpha: see `krippendorff`.
-    """
-
-    posts: int
-    disagreements: int
-    alpha: float | None
-
-
-def agreement(pairs: Sequence[tuple[int, int]]) -> Agreement:
-    """Compare the labels (0 and 1) that two annotators gave the same posts, a pair each."""
-    differ = sum(mine != yours for mine, yours in pairs)
-    return Agreement(len(pairs), differ, krippendorff(pairs))
 
 
 def krippendorff(units: Iterable[Sequence[int]]) -> float | None:
@@ -69,8 +47,9 @@ def agreements(
     contradicts themself.
 
     Returns:
-        ``pairs``, two names and their `Agreement`, those with the most shared posts first; the
-        number of ``posts`` with several labels, and of their ``annotators``; ``alpha`` of all.
+        The number of ``posts`` with several labels, and of their ``annotators``; ``alpha`` of all
+        (see `krippendorff`); and ``pairs`` of two annotators, those with the most shared posts
+        first: ``names``, ``posts`` labeled by both, ``disagreements`` and ``alpha``.
     """
     common: dict[tuple[str, str], list[tuple[int, int]]] = {}
     units: list[list[int]] = []
@@ -85,20 +64,30 @@ def agreements(
             continue
         units.append(list(values.values()))
         names |= values.keys()
-        for annotator, colleague in combinations(values, 2):
-            common.setdefault((annotator, colleague), []).append(
-                (values[annotator], values[colleague])
+        for person, other_person in combinations(values, 2):
+            common.setdefault((person, other_person), []).append(
+                (values[person], values[other_person])
             )
     if not units:
         return None
-    pairs = sorted(common, key=lambda pair: (-len(common[pair]), pair))[:_PAIRS]
-    pairwise = [(*pair, agreement(common[pair])) for pair in pairs]
-    alpha = krippendorff(units)
+    pairs = []
+    for names_of_pair in sorted(common, key=lambda pair: (-len(common[pair]), pair))[
+        :_PAIRS
+    ]:
+        shared = common[names_of_pair]
+        pairs.append(
+            {
+                "names": list(names_of_pair),
+                "posts": len(shared),
+                "disagreements": sum(a != b for a, b in shared),
+                "alpha": krippendorff(shared),
+            }
+        )
     return {
-        "pairs": pairwise,
         "posts": len(units),
         "annotators": len(names),
-        "alpha": alpha,
+        "alpha": krippendorff(units),
+        "pairs": pairs,
     }
 
 
@@ -110,10 +99,10 @@ def machine_lines(
     `verdicts` maps the place of a labeled post to whether it is relevant; `ranks` (N,) start at 1.
     """
     sentences = [machine.sentence()]
-    judged_twice = np.array(
+    compared = np.array(
         [n for n in verdicts if not np.isnan(machine.values[n])], np.int64
     )
-    if not len(judged_twice):
+    if not len(compared):
         return [
             *sentences,
             "No post with a verdict has a label of people, so they cannot be compared.",
@@ -123,24 +112,24 @@ def machine_lines(
             *sentences,
             "Scores have no cutoff, so precision, recall and alpha are not defined.",
         ]
-    relevant = np.array([verdicts[n] for n in judged_twice.tolist()])
-    called = machine.values[judged_twice] >= machine.cut
-    ranks = ranks[judged_twice]
+    relevant = np.array([verdicts[n] for n in compared.tolist()])
+    called = machine.values[compared] >= machine.cut
+    ranks = ranks[compared]
     order = np.argsort(ranks)
-    parts = [("", order)]
+    rank_ranges = [("", order)]
     if len(order) >= 30:
-        parts += [
-            (f", ranks {ranks[stretch[0]]:,} to {ranks[stretch[-1]]:,}", stretch)
-            for stretch in np.array_split(order, 3)
+        rank_ranges += [
+            (f", ranks {ranks[rows[0]]:,} to {ranks[rows[-1]]:,}", rows)
+            for rows in np.array_split(order, 3)
         ]
-    for where, stretch in parts:
-        judged = relevant[stretch]
-        predicted = called[stretch]
+    for where, rows in rank_ranges:
+        judged = relevant[rows]
+        predicted = called[rows]
         hits = int((judged & predicted).sum())
         alpha = krippendorff(np.stack([judged, predicted], axis=1).astype(int).tolist())
         alpha_text = "not defined" if alpha is None else f"{alpha:.3f}"
         sentences.append(
-            f"{counted(len(stretch), 'post')} labeled by people{where}: precision "
+            f"{counted(len(rows), 'post')} labeled by people{where}: precision "
             f"{_share(hits, int(predicted.sum()))}, recall {_share(hits, int(judged.sum()))}, "
             f"Krippendorff's alpha {alpha_text}"
         )

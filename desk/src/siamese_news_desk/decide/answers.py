@@ -60,9 +60,13 @@ class Sampled:
     """
 
     def __init__(
-        self, work: Certification, verdicts: KnownVerdicts, target: str, size: int
+        self,
+        certification: Certification,
+        verdicts: KnownVerdicts,
+        target: str,
+        size: int,
     ) -> None:
-        self._keys = work.keys
+        self._keys = certification.keys
         self._labels = verdicts.of_best(size)
         allowed = float(1 - Fraction(target))
         self._prior = 1.0, max(2 / allowed - 1, 1.0)
@@ -74,20 +78,20 @@ class Sampled:
 
         Known errors that came in no random order narrow the bounds as well.
         """
-        first = int(ranks[0])
-        last = int(ranks[-1]) + 1
-        keys = self._keys(first, last)[ranks - first]
+        start = int(ranks[0])
+        end = int(ranks[-1]) + 1
+        keys = self._keys(start, end)[ranks - start]
         labels = self._labels[ranks]
         ordered = labels[np.argsort(keys, kind="stable")]
         gaps = np.flatnonzero(ordered == UNKNOWN)
         drawn = int(gaps[0]) if len(gaps) else len(ranks)
         wrong = int((ordered[:drawn] == 0).sum())
-        low, high = between(wrong, drawn, len(ranks), *self._prior, error)
+        min_errors, max_errors = between(wrong, drawn, len(ranks), *self._prior, error)
         labeled_errors = int((labels == 0).sum())
         good = int((labels == 1).sum())
-        low = max(low, labeled_errors)
-        high = min(high, len(ranks) - good)
-        return drawn, wrong, min(low, high), high
+        min_errors = max(min_errors, labeled_errors)
+        max_errors = min(max_errors, len(ranks) - good)
+        return drawn, wrong, min(min_errors, max_errors), max_errors
 
     def known_errors(self, ranks: NDArray[np.int64]) -> int:
         """The number of posts at these ranks that are known to be not relevant."""
@@ -95,40 +99,43 @@ class Sampled:
 
 
 def answers_of(
-    work: Certification, claims: Sequence[Claim], labels: Labels, by: Sequence[str] = ()
+    certification: Certification,
+    claims: Sequence[Claim],
+    labels: Labels,
+    by: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The answers that a certificate holds, as JSON; `by` names columns of the results.
 
     Raises:
         InputError: the results have no column of that name.
     """
-    columns = _columns(work, by)
+    columns = _columns(certification, by)
     return {
         "by": list(by),
         "joint_confidence": float(
-            max(Fraction(0), 1 - work.error - work.settings.error)
+            max(Fraction(0), 1 - certification.error - certification.settings.error)
         ),
         "people": _people(labels),
-        "lists": [_list(work, claim, labels, columns) for claim in claims],
-        "spent": _spent(work, labels),
+        "lists": [_list(certification, claim, labels, columns) for claim in claims],
+        "spent": _spent(certification, labels),
     }
 
 
 def flow_of(
-    work: Certification, claims: Sequence[Claim], labels: Labels
+    certification: Certification, claims: Sequence[Claim], labels: Labels
 ) -> list[list[Any]]:
     """The way from the file to the list: what is counted, and how many there are."""
-    counts = result_meta(work.results).get("counts") or {}
+    counts = result_meta(certification.results).get("counts") or {}
     rows: list[list[Any]] = [
         [name, counts[key]]
         for key, name in _FLOW.items()
         if counts.get(key) is not None
     ]
-    units = "article-post pairs" if work.population.pairs else "posts"
+    units = "article-post pairs" if certification.population.pairs else "posts"
     relevant = sum(label.relevant for label in labels.of.values())
     skipped = sum(label.skipped for label in labels.of.values())
     rows += [
-        [f"scored {units} of this plan", len(work.population)],
+        [f"scored {units} of this plan", len(certification.population)],
         ["labeled", len(labels.of)],
         ["labeled relevant", relevant],
         ["labeled not relevant", len(labels.of) - relevant - skipped],
@@ -151,7 +158,6 @@ def _people(labels: Labels) -> dict[str, Any]:
             counts.setdefault(person, Counter())[
                 verdict if verdict in (YES, NO) else "skip"
             ] += 1
-    shared = agreements(labels.by.values())
     return {
         "annotators": [
             {
@@ -163,72 +169,56 @@ def _people(labels: Labels) -> dict[str, Any]:
             }
             for name in sorted(counts)
         ],
-        "shared": None
-        if shared is None
-        else {
-            "posts": shared["posts"],
-            "annotators": shared["annotators"],
-            "alpha": shared["alpha"],
-            "pairs": [
-                {
-                    "names": [first, second],
-                    "posts": both.posts,
-                    "disagreements": both.disagreements,
-                    "alpha": both.alpha,
-                }
-                for first, second, both in shared["pairs"]
-            ],
-        },
+        "shared": agreements(labels.by.values()),
     }
 
 
-def _columns(work: Certification, by: Sequence[str]) -> list[str]:
+def _columns(certification: Certification, by: Sequence[str]) -> list[str]:
     """The columns that a list is divided by: those asked for, else language and month."""
-    there = column_names(work.results)
+    columns = column_names(certification.results)
     if len(set(by)) < len(by):
         raise InputError("--by names a column twice; expected each once")
     for name in by:
-        if name not in (*there, *TIMES):
+        if name not in (*columns, *TIMES):
             raise InputError(
-                f"{work.results}: has no column '{name}' (--by); expected one of "
-                f"{', '.join([*there, *TIMES])}"
+                f"{certification.results}: has no column '{name}' (--by); expected one of "
+                f"{', '.join([*columns, *TIMES])}"
             )
-        if name in TIMES and "created_at" not in there:
+        if name in TIMES and "created_at" not in columns:
             raise InputError(
-                f"{work.results}: has no dates (created_at) for --by {name}"
+                f"{certification.results}: has no dates (created_at) for --by {name}"
             )
     if by:
         return list(by)
     return [
         name
         for name, source in (("lang", "lang"), ("month", "created_at"))
-        if source in there
+        if source in columns
     ]
 
 
 def _list(
-    work: Certification, claim: Claim, labels: Labels, columns: Sequence[str]
+    certification: Certification, claim: Claim, labels: Labels, columns: Sequence[str]
 ) -> dict[str, Any]:
-    error = float(work.settings.error)
-    last = claim.outcome.steps[-1].size
-    ends = _ends(work, last)
+    error = float(certification.settings.error)
+    deepest_size = claim.outcome.steps[-1].size
+    ends = _ends(certification, deepest_size)
     size = max(claim.size, *ends)
-    sampled = Sampled(work, work.verdicts(labels), claim.target, size)
+    sampled = Sampled(certification, certification.verdicts(labels), claim.target, size)
     answer: dict[str, Any] = {
         "target": claim.target,
         "interval": None,
         "groups": [],
-        "bands": _bands(work, sampled, ends, error),
+        "bands": _bands(certification, sampled, ends, error),
     }
-    if not claim.size or work.settings.false_positive is not None:
+    if not claim.size or certification.settings.false_positive is not None:
         return answer
     # The labels choose the set, so its intervals hold for every set.
-    shared = error / len(work.sizes)
+    shared = error / len(certification.sizes)
     put_in = np.array(claim.put_in, np.int64)
-    everything = np.arange(claim.size)
-    answer["interval"] = _interval(sampled, everything, len(put_in), shared)
+    answer["interval"] = _interval(sampled, np.arange(claim.size), len(put_in), shared)
     if claim.size <= _LARGEST:
-        values = work.population.values(
+        values = certification.population.values(
             max([claim.size, *(rank + 1 for rank in claim.put_in)]),
             [*columns, "created_at"],
         )
@@ -250,22 +240,28 @@ def _interval(
     sampled: Sampled, ranks: NDArray[np.int64], put_in: int, error: float
 ) -> dict[str, Any]:
     """The precision of a list: these ranks without their labeled errors, and posts put in."""
-    drawn, wrong, low, high = sampled.errors(ranks, error)
+    drawn, wrong, min_errors, max_errors = sampled.errors(ranks, error)
     labeled_errors = sampled.known_errors(ranks)
     posts = len(ranks) - labeled_errors + put_in
-    likely = min(
-        max(round(wrong / drawn * len(ranks)) if drawn else 0, labeled_errors, low),
-        high,
+    likely_errors = min(
+        max(
+            round(wrong / drawn * len(ranks)) if drawn else 0,
+            labeled_errors,
+            min_errors,
+        ),
+        max_errors,
     )
-    relevant = [len(ranks) - count + put_in for count in (high, likely, low)]
-    least, estimate, most = (number / posts if posts else None for number in relevant)
+    relevant = [
+        len(ranks) - count + put_in for count in (max_errors, likely_errors, min_errors)
+    ]
+    lower, estimate, upper = (number / posts if posts else None for number in relevant)
     return {
         "posts": posts,
         "labels": drawn,
         "errors": wrong,
         "estimate": estimate if drawn else None,
-        "low": least,
-        "high": most,
+        "low": lower,
+        "high": upper,
     }
 
 
@@ -280,10 +276,10 @@ def _groups(
     order = sorted(
         {*inside, *added}, key=lambda n: (n == NONE, -len(inside.get(n, ())), n)
     )
-    rest = order[GROUPS:]
+    small_groups = order[GROUPS:]
     rows = [(name, [name]) for name in order[:GROUPS]]
-    if rest:
-        rows.append((f"other ({len(rest)} groups)", rest))
+    if small_groups:
+        rows.append((f"other ({len(small_groups)} groups)", small_groups))
     groups = []
     for name, members in rows:
         ranks = np.array(
@@ -306,25 +302,25 @@ def _groups(
     return groups
 
 
-def _ends(work: Certification, last: int) -> list[int]:
+def _ends(certification: Certification, deepest_size: int) -> list[int]:
     """The ends of bands of scores that were fixed beforehand, from the top down to a set."""
-    ends = [int(work.sizes[0])]
-    for size in work.sizes.tolist():
-        if ends[-1] < last and size >= ends[-1] * _BAND:
+    ends = [int(certification.sizes[0])]
+    for size in certification.sizes.tolist():
+        if ends[-1] < deepest_size and size >= ends[-1] * _BAND:
             ends.append(size)
     return ends
 
 
 def _bands(
-    work: Certification, sampled: Sampled, ends: Sequence[int], error: float
+    certification: Certification, sampled: Sampled, ends: Sequence[int], error: float
 ) -> list[dict[str, Any]]:
     """The share of relevant posts in each band of scores."""
     bands = []
     start = 0
-    scores = work.population.scores
+    scores = certification.population.scores
     for end in ends:
         ranks = np.arange(start, end)
-        drawn, wrong, low, high = sampled.errors(ranks, error)
+        drawn, wrong, min_errors, max_errors = sampled.errors(ranks, error)
         bands.append(
             {
                 "from": float(scores[end - 1]),
@@ -332,22 +328,24 @@ def _bands(
                 "posts": len(ranks),
                 "labels": drawn,
                 "errors": wrong,
-                "low": 1 - high / len(ranks),
-                "high": 1 - low / len(ranks),
+                "low": 1 - max_errors / len(ranks),
+                "high": 1 - min_errors / len(ranks),
             }
         )
         start = end
     return bands
 
 
-def _spent(work: Certification, labels: Labels) -> list[list[Any]]:
+def _spent(certification: Certification, labels: Labels) -> list[list[Any]]:
     """The posts in the list of each target after so many of the labels, in the order of drawing."""
-    drawn = [name for name in work.sampled.by_name if name in labels.of]
-    counts = sorted({round(part) for part in np.linspace(0, len(drawn), _POINTS)})
+    drawn = [name for name in certification.sampled.by_name if name in labels.of]
+    counts = sorted({round(count) for count in np.linspace(0, len(drawn), _POINTS)})
     points: list[list[Any]] = []
     for count in counts:
         first_labels = replace(
             labels, of={name: labels.of[name] for name in drawn[:count]}
         )
-        points.append([count, [claim.posts for claim in work.claims(first_labels)]])
+        points.append(
+            [count, [claim.posts for claim in certification.claims(first_labels)]]
+        )
     return points

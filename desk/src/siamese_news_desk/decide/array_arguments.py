@@ -1,11 +1,9 @@
 """The arguments of `arrays.certify_scores`, checked before anything is written."""
 
-import operator
 import os
-from collections.abc import Mapping, Sequence, Set
-from decimal import Decimal
-from numbers import Real
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,9 +42,8 @@ def scores_of(scores: ArrayLike) -> NDArray[np.float64]:
 
 def names_of(ids: Sequence[object], scores: int) -> list[str]:
     """The ids as text; an `InputError` unless they are as many and distinct."""
-    values = _listed(ids, "ids", scores)
-    first: dict[str, int] = {}
-    for row, value in enumerate(values):
+    row_of: dict[str, int] = {}
+    for row, value in enumerate(_listed(ids, "ids", scores)):
         name = str(value)
         if is_missing(value) or not name.strip():
             raise InputError(f"ids[{row}] is {value!r}; expected an id for each item")
@@ -55,11 +52,11 @@ def names_of(ids: Sequence[object], scores: int) -> list[str]:
                 f"ids[{row}] is {name!r}; expected an id without tabs, NULs and characters that "
                 "UTF-8 cannot carry"
             )
-        if first.setdefault(name, row) != row:
+        if row_of.setdefault(name, row) != row:
             raise InputError(
-                f"ids[{first[name]}] and ids[{row}] are both {name!r}; expected distinct ids"
+                f"ids[{row_of[name]}] and ids[{row}] are both {name!r}; expected distinct ids"
             )
-    return list(first)
+    return list(row_of)
 
 
 def texts_of(texts: Sequence[str | None] | None, scores: int) -> list[str] | None:
@@ -70,17 +67,15 @@ def texts_of(texts: Sequence[str | None] | None, scores: int) -> list[str] | Non
     """
     if texts is None:
         return None
-    values = _listed(texts, "texts", scores)
     plain = []
-    for row, value in enumerate(values):
-        if is_missing(value):
-            value = ""
-        if not isinstance(value, str):
+    for row, value in enumerate(_listed(texts, "texts", scores)):
+        text = "" if is_missing(value) else value
+        if not isinstance(text, str):
             raise InputError(
                 f"texts[{row}] is {_brief(value)}, of type {type(value).__name__}; expected a "
                 "string, or None for a text that is missing"
             )
-        plain.append(str(value) if value.strip() else "")
+        plain.append(str(text) if text.strip() else "")
     return plain
 
 
@@ -88,18 +83,12 @@ def settings_of(
     precision: object, confidence: object, budget: object, seed: object
 ) -> Settings:
     """The settings of the plan; an `InputError` for a value that no plan can have."""
-    if isinstance(precision, str | Real | Decimal):
-        targets = [_share(precision, "precision")]
-    else:
-        try:
-            targets = [_share(target, "precision") for target in precision]  # type: ignore[attr-defined]
-        except TypeError:
-            targets = [_share(precision, "precision")]
+    targets = [precision] if np.ndim(precision) == 0 else list(precision)  # type: ignore
     settings = Settings(
-        tuple(targets),
-        _share(confidence, "confidence"),
-        _whole(budget, "budget", "the number of labels to plan for, such as 300"),
-        seed=_whole(seed, "seed", "a whole number, such as 0"),
+        tuple(typed_share(str(target)) for target in targets),
+        typed_share(str(confidence)),
+        _plain(budget),
+        seed=_plain(seed),
     )
     settings.check()
     return settings
@@ -107,8 +96,11 @@ def settings_of(
 
 def folder_of(folder: str | Path) -> Path:
     """The folder; an `InputError` for anything but a path, and for the path of a file."""
-    named = str(folder) if isinstance(folder, str | os.PathLike) else ""
-    if not named or "\0" in named:
+    if (
+        not isinstance(folder, str | os.PathLike)
+        or not str(folder)
+        or "\0" in str(folder)
+    ):
         raise InputError(
             f"folder is {folder!r}; expected the path of a folder for the plan, the labels and the "
             "certificate"
@@ -132,13 +124,12 @@ def verdicts_of(
         raise InputError(f"labels is {_brief(labels)}; {expected}")
     verdicts: dict[int, Verdict] = {}
     for key, verdict in labels.items():
-        row = _index(key)
-        if row is None:
+        if isinstance(key, bool) or not isinstance(key, int | np.integer):
             hint = ""
-            if isinstance(key, str) and key in names:
-                hint = f": ids[{names.index(key)}] has the row {names.index(key)}"
+            if (name := str(key)) in names:
+                hint = f": ids[{names.index(name)}] has the row {names.index(name)}"
             raise InputError(f"labels has the key {_brief(key)}; {expected}{hint}")
-        verdicts[row] = verdict_of(verdict, row)
+        verdicts[int(key)] = verdict_of(verdict, int(key))
     return verdicts
 
 
@@ -161,60 +152,33 @@ def annotator_of(name: str) -> str:
     return name
 
 
-def expect_text(value: object, what: str) -> None:
+def expect_text(value: object, argument: str) -> None:
     """Raise an `InputError` for a value that is not a string."""
     if not isinstance(value, str):
-        raise InputError(f"{what} is {_brief(value)}; expected a string")
+        raise InputError(f"{argument} is {_brief(value)}; expected a string")
 
 
-def _listed(values: object, what: str, scores: int) -> list[object]:
+def _listed(values: object, argument: str, scores: int) -> list[object]:
     """A sequence as a list, by position: pandas looks up ``values[0]`` in an index."""
-    if isinstance(values, str | bytes | Mapping | Set):
-        listed = None
-    else:
-        try:
-            listed = list(values)  # type: ignore[call-overload]
-        except TypeError:
-            listed = None
-    if listed is None:
+    if not isinstance(values, Iterable) or isinstance(
+        values, str | bytes | Mapping | Set
+    ):
         raise InputError(
-            f"{what} is {_brief(values)}; expected a list with a value for each of the "
+            f"{argument} is {_brief(values)}; expected a list with a value for each of the "
             f"{counted(scores, 'score')}"
         )
+    listed = list(values)
     if len(listed) != scores:
         raise InputError(
-            f"{what} has {counted(len(listed), 'value')} for {counted(scores, 'score')}; expected "
-            "as many"
+            f"{argument} has {counted(len(listed), 'value')} for {counted(scores, 'score')}; "
+            "expected as many"
         )
     return listed
 
 
-def _share(value: object, what: str) -> str:
-    """A share as a plan quotes it; `Settings.check` refuses those that are none."""
-    if isinstance(value, bool | np.bool_) or not isinstance(
-        value, str | Real | Decimal
-    ):
-        raise InputError(
-            f"{what} is {_brief(value)}; expected a share such as .9 or '90%'"
-        )
-    return typed_share(str(value))
-
-
-def _whole(value: object, what: str, expected: str) -> int:
-    number = _index(value)
-    if number is None:
-        raise InputError(f"{what} is {_brief(value)}; expected {expected}")
-    return number
-
-
-def _index(value: object) -> int | None:
-    """A whole number of Python or NumPy; None for anything else."""
-    if isinstance(value, bool | np.bool_):
-        return None
-    try:
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        return None
+def _plain(number: Any) -> Any:
+    """A whole number of NumPy as one of Python; `Settings.check` refuses what is not one."""
+    return int(number) if isinstance(number, np.integer) else number
 
 
 def _brief(value: object) -> str:

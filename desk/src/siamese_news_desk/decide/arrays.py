@@ -1,8 +1,9 @@
 """A certificate for any ranking: from an array of scores, and labels that a function gives."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import NoReturn
 
@@ -158,92 +159,91 @@ def certify_scores(
     plan = sibling(sheet, "plan.json")
     if verdicts_given and not plan.exists():
         _refuse_not_drawn(next(iter(verdicts_given)))
-    file = sheet.with_name("scores.jsonl")
-    with _scores_in(file, values, names, texts) as results:
-        try:
-            work = Certification.start(
-                results, plan, settings, criteria=criteria, another_plan=another_plan
-            )
-        except PlanRefused as refused:
-            raise refused.to("python") from refused
+    results = sheet.with_name("scores.jsonl")
+    is_new = _write_scores(results, values, names, texts)
+    try:
+        certification = Certification.start(
+            results, plan, settings, criteria=criteria, another_plan=another_plan
+        )
+    except InputError as refusal:
+        if is_new:
+            results.unlink()
+            with suppress(OSError):  # other files are in it
+                results.parent.rmdir()
+        if isinstance(refusal, PlanRefused):
+            raise refusal.to("python") from refusal
+        raise
     rows = {name: row for row, name in enumerate(names)}
-    journal = LabelJournal(sheet, plan=work.plan[SEAL])
-    _add(journal, annotator, work, names, verdicts_given)
+    journal = LabelJournal(sheet, plan=certification.plan[SEAL])
+    _add(journal, annotator, certification, names, verdicts_given)
     while True:
-        so_far = labels_in(journal, work.sampled)
-        left = max(1, settings.budget - len(so_far.of))
-        ranks = work.next_posts(so_far, at_least=min(_BATCH, left) if label else 1)
-        units = work.texts.units(ranks)
-        work.sampled.draw(units)
+        so_far = labels_in(journal, certification.sampled)
+        labels_left = max(1, settings.budget - len(so_far.of))
+        ranks = certification.next_posts(
+            so_far, at_least=min(_BATCH, labels_left) if label else 1
+        )
+        units = certification.texts.units(ranks)
+        certification.sampled.draw(units)
         next_rows = [rows[unit.post] for unit in units]
         if label is None or not next_rows:
             break
-        _add(journal, annotator, work, names, _asked(label, next_rows))
-    work.log.look(so_far)
-    claims = work.claims(so_far)
-    content = certificate_of(work, claims, so_far, [sheet])
-    write_files(work, claims, content, page_of(content))
+        _add(journal, annotator, certification, names, _asked(label, next_rows))
+    certification.log.look(so_far)
+    claims = certification.claims(so_far)
+    content = certificate_of(certification, claims, so_far, [sheet])
+    write_files(certification, claims, content, page_of(content))
     sets = [
         CertifiedSet(
             claim.target,
-            np.array([rows[name] for name in _members(work, claim)], np.int64),
+            np.array([rows[name] for name in _members(certification, claim)], np.int64),
             claim.threshold,
             sentence_of(content, statement),
         )
         for claim, statement in zip(claims, content["claims"], strict=True)
     ]
     return CertifiedScores(
-        sets, next_rows, len(so_far.of), work.path, sibling(sheet, "certificate.json")
+        sets,
+        next_rows,
+        len(so_far.of),
+        certification.path,
+        sibling(sheet, "certificate.json"),
     )
 
 
-@contextmanager
-def _scores_in(
+def _write_scores(
     path: Path,
     scores: NDArray[np.float64],
     names: Sequence[str],
     texts: Sequence[str] | None,
-) -> Iterator[Path]:
-    """The file of the scores, written once; a refusal takes a new one away.
+) -> bool:
+    """Write the file that a check of the certificate reads, if an earlier call did not.
 
     Raises:
-        InputError: the folder has those of another list, or cannot be written.
+        InputError: the folder has that of another list, or cannot be written.
     """
-    lines = (
-        json_text(
-            {"post": name, "score": score}
-            | ({} if texts is None else {"text": texts[row]})
-        )
-        + "\n"
-        for row, (name, score) in enumerate(zip(names, scores.tolist(), strict=True))
-    )
+    rows = [
+        {"post": name, "score": score}
+        for name, score in zip(names, scores.tolist(), strict=True)
+    ]
+    if texts is not None:
+        rows = [row | {"text": text} for row, text in zip(rows, texts, strict=True)]
+    lines = (json_text(row) + "\n" for row in rows)
     if path.exists():
         with path.open(encoding="utf-8", newline="") as stream:
-            same = all(
-                line == next(stream, None) for line in lines
-            ) and not stream.read(1)
-        if not same:
-            raise InputError(
-                f"{path}: holds other scores, ids or texts; expected those of the first call: name "
-                "another folder for another list"
-            )
-        yield path
-        return
+            if any(line != earlier for line, earlier in zip_longest(lines, stream)):
+                raise InputError(
+                    f"{path}: holds other scores, ids or texts; expected those of the first call: "
+                    "name another folder for another list"
+                )
+        return False
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(path) as stream:
             stream.writelines(lines)
     except OSError as error:
         raise InputError(
             f"{path.parent}: cannot be written ({error.strerror}); name another folder"
         ) from error
-    try:
-        yield path
-    except InputError:
-        path.unlink()
-        with suppress(OSError):  # other files are in it
-            path.parent.rmdir()
-        raise
+    return True
 
 
 def _asked(
@@ -272,13 +272,13 @@ def _asked(
 def _add(
     journal: LabelJournal,
     annotator: str,
-    work: Certification,
+    certification: Certification,
     names: Sequence[str],
     verdicts: Mapping[int, Verdict],
 ) -> None:
     """Record verdicts that are new or have changed: all, or none if one cannot be."""
     for row in verdicts:
-        if not 0 <= row < len(names) or names[row] not in work.sampled.by_name:
+        if not 0 <= row < len(names) or names[row] not in certification.sampled.by_name:
             _refuse_not_drawn(row)
     for row, verdict in verdicts.items():
         value = _LABELS[verdict]
@@ -293,8 +293,8 @@ def _refuse_not_drawn(row: int) -> NoReturn:
     )
 
 
-def _members(work: Certification, claim: Claim) -> Iterable[str]:
+def _members(certification: Certification, claim: Claim) -> Iterable[str]:
     """The names of the items of a list, best first."""
     taken_out = frozenset(claim.taken_out)
     ranks = [rank for rank in range(claim.size) if rank not in taken_out]
-    return work.population.names_at([*ranks, *claim.put_in])
+    return certification.population.names_at([*ranks, *claim.put_in])

@@ -38,7 +38,7 @@ _ROWS = 65_536  # of a list written at one time
 
 
 def certificate_of(
-    work: Certification,
+    certification: Certification,
     claims: Sequence[Claim],
     labels: Labels,
     sheets: Sequence[Path] = (),
@@ -49,27 +49,31 @@ def certificate_of(
     `by` names columns of the results by which lists are divided; see `answers.answers_of`.
     """
     return {
-        **findings_of(work, claims, labels, sheets),
-        "answers": answers_of(work, claims, labels, by),
-        "flow": flow_of(work, claims, labels),
+        **findings_of(certification, claims, labels, sheets),
+        "answers": answers_of(certification, claims, labels, by),
+        "flow": flow_of(certification, claims, labels),
     }
 
 
 def findings_of(
-    work: Certification,
+    certification: Certification,
     claims: Sequence[Claim],
     labels: Labels,
     sheets: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """A certificate without its answers, which take a pass over the results."""
-    plan = work.plan
-    rate = work.settings.false_positive
-    least = work.settings.false_negative
+    plan = certification.plan
+    rate = certification.settings.false_positive
+    missed_at_least = certification.settings.false_negative
     relevant = sum(label.relevant for label in labels.of.values())
     judged = judged_by(labels)
-    choice = work.choice(claims, labels)
+    choice = certification.choice(claims, labels)
     if rate is not None:
-        misses = f" and misses at least {least:g} of the relevant ones" if least else ""
+        misses = (
+            f" and misses at least {missed_at_least:g} of the relevant ones"
+            if missed_at_least
+            else ""
+        )
         judged = (
             f"in truth, if the annotator calls at most {rate:g} of the irrelevant posts relevant"
             f"{misses}, with independent errors on different texts"
@@ -79,7 +83,7 @@ def findings_of(
         **made(),
         "method": plan["method"],
         "plan": {
-            "file": work.path.name,
+            "file": certification.path.name,
             "sha256": plan[SEAL],
             "tables": plan["tables"],
         },
@@ -88,32 +92,35 @@ def findings_of(
         "population": plan["population"],
         "model": plan["model"],
         "corpus": plan["corpus"],
-        "confidence": float(1 - work.error),
-        "joint_confidence": float(1 - work.joint_error),
-        **other_plans(work),
+        "confidence": float(1 - certification.error),
+        "joint_confidence": float(1 - certification.joint_error),
+        **other_plans(certification),
         "judged": judged,
         "labels": {
             "used": len(labels.of),
             "relevant": relevant,
             "not_relevant": len(labels.of) - relevant,
-            "drawn_without_label": _gaps(work, labels),
+            "drawn_without_label": _gaps(certification, labels),
             "skipped": sum(label.skipped for label in labels.of.values()),
-            "changed": work.log.changed,
+            "changed": certification.log.changed,
             "annotators": sorted(labels.annotators - {""}),
             "files": [
-                {"file": name_for(work.path, path), "sha256": file_sha256(path)}
+                {
+                    "file": name_for(certification.path, path),
+                    "sha256": file_sha256(path),
+                }
                 for path in sheets
             ],
         },
-        "claims": [_claim(work, claim) for claim in claims],
+        "claims": [_claim(certification, claim) for claim in claims],
         "choice": None if choice is None else asdict(choice),
-        "remarks": [*work.remarks(), *labels.remarks()],
+        "remarks": [*certification.remarks(), *labels.remarks()],
     }
 
 
-def _gaps(work: Certification, labels: Labels) -> int:
+def _gaps(certification: Certification, labels: Labels) -> int:
     """The drawn posts without a label that were drawn before one with a label."""
-    labeled = [name in labels.of for name in work.sampled.by_name]
+    labeled = [name in labels.of for name in certification.sampled.by_name]
     while labeled and not labeled[-1]:
         labeled.pop()
     return labeled.count(False)
@@ -127,7 +134,10 @@ class Written(NamedTuple):
 
 
 def write_files(
-    work: Certification, claims: Sequence[Claim], content: Mapping[str, Any], page: str
+    certification: Certification,
+    claims: Sequence[Claim],
+    content: Mapping[str, Any],
+    page: str,
 ) -> Written:
     """Write a certificate, its page and its lists next to the plan.
 
@@ -140,9 +150,9 @@ def write_files(
     Raises:
         InputError: one of the files is of another plan, or was not written by this program.
     """
-    path = sibling(work.path, "certificate.json")
-    page_file = sibling(work.path, "certificate.html")
-    lists = sibling(work.path, "certificate.csv")
+    path = sibling(certification.path, "certificate.json")
+    page_file = sibling(certification.path, "certificate.html")
+    lists = sibling(certification.path, "certificate.csv")
     earlier = None
     if path.exists():
         old = read_sealed(path, "certificate")
@@ -159,7 +169,9 @@ def write_files(
     write_sealed(path, content)
     with atomic_write(page_file) as stream:
         stream.write(readable_name(page))
-    return Written(lists if write_lists(lists, work, claims) else None, earlier)
+    return Written(
+        lists if write_lists(lists, certification, claims) else None, earlier
+    )
 
 
 def _moved(
@@ -170,15 +182,17 @@ def _moved(
     Returns:
         Its new path; None where it is replaced.
     """
-    used = old["labels"]["used"]
-    final = used >= old["settings"]["budget"] or old.get("choice") is not None
-    same = [file["sha256"] for file in old["labels"]["files"]]
-    if not final or same == [file["sha256"] for file in content["labels"]["files"]]:
+    n_labels = old["labels"]["used"]
+    final = n_labels >= old["settings"]["budget"] or old.get("choice") is not None
+    label_hashes = [file["sha256"] for file in old["labels"]["files"]]
+    if not final or label_hashes == [
+        file["sha256"] for file in content["labels"]["files"]
+    ]:
         return None
-    stem = f"{path.stem}-of-{used}-labels"
+    stem = f"{path.stem}-of-{n_labels}-labels"
     numbers = itertools.count(2)
     while path.with_name(f"{stem}.json").exists():
-        stem = f"{path.stem}-of-{used}-labels-{next(numbers)}"
+        stem = f"{path.stem}-of-{n_labels}-labels-{next(numbers)}"
     for ending in (".html", ".csv", ".json"):
         if (file := path.with_suffix(ending)).exists():
             file.rename(path.with_name(f"{stem}{ending}"))
@@ -201,11 +215,11 @@ def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     if put_in := claim["put_in"]:
         were = verb(put_in, "were")
         those += f", plus {put_in:,} with a lower score that {were} labeled relevant"
-    least = claim["relevant_at_least"]
+    relevant_at_least = claim["relevant_at_least"]
     relevant = (
         "It is"
-        if posts == least == 1
-        else f"At least {least:,} of them {verb(least, 'are')}"
+        if posts == relevant_at_least == 1
+        else f"At least {relevant_at_least:,} of them {verb(relevant_at_least, 'are')}"
     )
     return (
         f"{posts:,} of {_units(content, content['population']['posts'])} "
@@ -217,76 +231,77 @@ def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
 
 def _units(content: Mapping[str, Any], number: int) -> str:
     """A number of posts, or of pairs, with their noun."""
-    noun = "article-post pair" if content["population"]["pairs"] else "post"
-    return counted(number, noun)
+    return counted(
+        number, "article-post pair" if content["population"]["pairs"] else "post"
+    )
 
 
 def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     """What the list is although nothing is certified: the posts that were labeled relevant."""
     labels = content["labels"]
     planned = content["settings"]["budget"]
-    used = labels["used"]
+    n_labels = labels["used"]
     relevant = labels["relevant"]
     undecided = _undecided(content)
     if claim["exact"] and undecided:
         return undecided
     if claim["exact"]:
         population = content["population"]["posts"]
-        every = (
+        outcome = (
             f"Every one of the {_units(content, population)} was labeled and none is relevant"
             if population > 1
             else f"The {_units(content, population)} was labeled and is not relevant"
         )
         return (
-            f"{every} {content['judged']}, so there is no list."
+            f"{outcome} {content['judged']}, so there is no list."
             f"{skipped_sentence(labels['skipped'])}"
         )
     errors = claim["next_set"]["errors"] if claim["next_set"] else 0
-    if not used and claim["more_labels"] is None:
-        likely = "how many are needed is not known before the first one"
-    elif not used:
-        likely = (
+    if not n_labels and claim["more_labels"] is None:
+        prospect = "how many are needed is not known before the first one"
+    elif not n_labels:
+        prospect = (
             f"about {claim['more_labels']:,} would be needed if errors are half as frequent as the "
             "target allows"
         )
     elif undecided:
-        likely = (
+        prospect = (
             "none of them tells whether a post is relevant, so how many more are needed is not "
             "known"
         )
-    elif claim["sets_certified"] and used < planned:
-        likely = f"the plan allows {planned:,}"
+    elif claim["sets_certified"] and n_labels < planned:
+        prospect = f"the plan allows {planned:,}"
     elif claim["more_labels"] is None and not errors:
-        likely = "they are too few, and how many more are needed is not known"
+        prospect = "they are too few, and how many more are needed is not known"
     elif claim["more_labels"] is None:
         allowed = (1 - Fraction(claim["target"])) * claim["next_set"]["labels"]
         often = "more" if errors > allowed else "about as"
         than = "than" if errors > allowed else "as"
-        likely = f"errors are {often} frequent {than} the target allows, so more may not help"
+        prospect = f"errors are {often} frequent {than} the target allows, so more may not help"
     else:
-        likely = (
+        prospect = (
             f"about {claim['more_labels']:,} more would be needed if errors continue at the "
             "present rate"
         )
-    if not used:
-        held = "No post has a label yet, so there is no list."
+    if not n_labels:
+        list_sentence = "No post has a label yet, so there is no list."
     elif undecided:
-        held = undecided
+        list_sentence = undecided
     elif not relevant:
-        held = "No post was labeled relevant, so there is no list."
+        list_sentence = "No post was labeled relevant, so there is no list."
     else:
         several = relevant > 1
-        held = (
+        list_sentence = (
             f"The list is the {_units(content, relevant)} that {'were' if several else 'was'} "
             "labeled relevant"
         )
         if content["settings"]["false_positive"] is not None:
-            held += (
+            list_sentence += (
                 f"; {'some of them' if several else 'it'} may not be so in truth, and its "
                 "precision is not guaranteed."
             )
         else:
-            held += (
+            list_sentence += (
                 f": it is without an error {content['judged']}, because "
                 f"{'each of them' if several else 'it'} was labeled (precision 1). Nothing is "
                 f"certified beyond {'them' if several else 'it'}."
@@ -294,7 +309,7 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
     units = "article-post pairs" if content["population"]["pairs"] else "posts"
     return (
         f"No {units} without a label are certified at a precision of {claim['target']} with "
-        f"{counted(used, 'label')}; {likely}. {held}"
+        f"{counted(n_labels, 'label')}; {prospect}. {list_sentence}"
     )
 
 
@@ -303,17 +318,19 @@ def _undecided(content: Mapping[str, Any]) -> str:
 
     Findings without their flow do not tell skips apart.
     """
-    used = content["labels"]["used"]
-    if not 0 < used == content["labels"]["skipped"]:
+    n_labels = content["labels"]["used"]
+    if not 0 < n_labels == content["labels"]["skipped"]:
         return ""
     contradicting = dict(content.get("flow", ())).get(CONTRADICTING)
     if contradicting == 0:
-        why = "Every labeled post was skipped"
-    elif contradicting == used:
-        why = "The labels of every labeled post contradict each other"
+        reason = "Every labeled post was skipped"
+    elif contradicting == n_labels:
+        reason = "The labels of every labeled post contradict each other"
     else:
-        why = "Every labeled post was skipped or has labels that contradict each other"
-    return f"{why}, which counts as not relevant, so there is no list."
+        reason = (
+            "Every labeled post was skipped or has labels that contradict each other"
+        )
+    return f"{reason}, which counts as not relevant, so there is no list."
 
 
 def left_sentence(content: Mapping[str, Any]) -> str:
@@ -324,10 +341,10 @@ def left_sentence(content: Mapping[str, Any]) -> str:
     choice = content["choice"]
     if choice is None:
         return ""
-    left = choice["labels"]
+    labels_left = choice["labels"]
     saved = (
-        f"The {counted(left, 'label')} left cannot certify a larger set. You can stop here and "
-        f"save {'it' if left == 1 else 'them'}"
+        f"The {counted(labels_left, 'label')} left cannot certify a larger set. You can stop here and "
+        f"save {'it' if labels_left == 1 else 'them'}"
     )
     if not choice["posts"]:
         return f"{saved}: no further post can join the list."
@@ -342,23 +359,24 @@ def _certainty(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     """How sure a certified list is, and how many labels that rests on."""
     if claim["exact"]:
         labeled = "it" if claim["posts"] == 1 else "every one of them"
-        how = f"This is certain, because {labeled} was labeled."
+        certainty = f"This is certain, because {labeled} was labeled."
     else:
         sure = confidence_sentence(content["confidence"], "lead to a wrong certificate")
-        how = f"{sure}{earlier_sentence(content)}{_all_targets(content)}{choice_sentence(content)}"
+        conditions = _all_targets(content) + choice_sentence(content)
+        certainty = f"{sure}{earlier_sentence(content)}{conditions}"
     labels = claim.get("labels_given", 0)
-    shown = claim["labels_of_the_set"]
-    which = f"{counted(shown, 'verdict')} behind it"
-    if claim["exact"] and not shown:
+    n_verdicts = claim["labels_of_the_set"]
+    verdicts = f"{counted(n_verdicts, 'verdict')} behind it"
+    if claim["exact"] and not n_verdicts:
         labels = content["labels"]["used"]
-        shown = content["population"]["posts"]
-        which = f"verdicts on all {_units(content, shown)}"
-    if labels < shown:
-        how += (
-            f" The {which} come from {counted(labels, 'label')}, because copies of a text share "
+        n_verdicts = content["population"]["posts"]
+        verdicts = f"verdicts on all {_units(content, n_verdicts)}"
+    if labels < n_verdicts:
+        certainty += (
+            f" The {verdicts} come from {counted(labels, 'label')}, because copies of a text share "
             "one label."
         )
-    return how
+    return certainty
 
 
 def _all_targets(content: Mapping[str, Any]) -> str:
@@ -374,13 +392,17 @@ def _all_targets(content: Mapping[str, Any]) -> str:
     return f" For {' and '.join(whose)} together it is {content['joint_confidence']:g}."
 
 
-def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
+def _claim(certification: Certification, claim: Claim) -> dict[str, Any]:
     step = claim.step
-    last = claim.outcome.steps[-1] if claim.outcome.steps else None
-    blocked = last if last is not None and not last.certified else None
+    deepest_step = claim.outcome.steps[-1] if claim.outcome.steps else None
+    blocked = (
+        deepest_step
+        if deepest_step is not None and not deepest_step.certified
+        else None
+    )
     target = Fraction(claim.target)
     listed = claim.size - len(claim.taken_out)
-    noisy = work.settings.false_positive is not None
+    noisy = certification.settings.false_positive is not None
     is_certain = claim.exact and not noisy
     needed = (
         listed if is_certain else -(-target.numerator * listed // target.denominator)
@@ -394,7 +416,7 @@ def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
         "relevant_at_least": needed + (0 if noisy else len(claim.put_in)),
         "exact": claim.exact,
         "labels_of_the_set": step.labels if step else 0,
-        "labels_given": claim.given,
+        "labels_given": claim.labels_given,
         "errors_of_the_set": step.errors if step else 0,
         "sets_certified": sum(s.certified for s in claim.outcome.steps),
         "next_set": None
@@ -404,14 +426,16 @@ def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
             "labels": blocked.labels,
             "errors": blocked.errors,
         },
-        "more_labels": claim.more,
+        "more_labels": claim.more_labels,
         "descent": [
             [s.size, s.labels, s.errors, s.certified] for s in claim.outcome.steps
         ],
     }
 
 
-def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> bool:
+def write_lists(
+    path: Path, certification: Certification, claims: Sequence[Claim]
+) -> bool:
     """Write the posts of the lists to a CSV file, best first.
 
     The columns are ids, score, and one for each target; ``labeled relevant`` if this is all that is
@@ -425,14 +449,14 @@ def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> boo
     best = max(claim.size for claim in sure)
     below = sorted({rank for claim in sure for rank in claim.put_in if rank >= best})
     inside = [(set(claim.taken_out), set(claim.put_in)) for claim in sure]
-    ids = ["article", "post"] if work.population.pairs else ["post"]
+    ids = ["article", "post"] if certification.population.pairs else ["post"]
 
     def rows() -> Iterator[list[Any]]:
         for start in range(0, best + len(below), _ROWS):
             ranks = [*range(start, min(start + _ROWS, best))]
             ranks += below[max(0, start - best) : max(0, start + _ROWS - best)]
-            names = work.population.names_at(ranks)
-            scores = work.population.scores[np.array(ranks)].tolist()
+            names = certification.population.names_at(ranks)
+            scores = certification.population.scores[np.array(ranks)].tolist()
             for rank, name, score in zip(ranks, names, scores, strict=True):
                 lists = [
                     int((rank < claim.size or rank in added) and rank not in removed)
@@ -444,10 +468,9 @@ def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> boo
     with atomic_write(path) as stream:
         names = [
             f"precision {claim.target}"
-            if claim.size or work.settings.false_positive is None
+            if claim.size or certification.settings.false_positive is None
             else "labeled relevant"
             for claim in sure
         ]
-        header = [*ids, "score", *names]
-        write_csv(stream, header, rows())
+        write_csv(stream, [*ids, "score", *names], rows())
     return True

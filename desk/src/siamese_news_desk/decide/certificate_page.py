@@ -25,9 +25,8 @@ _BOTTOM = 40
 
 def page_of(content: Mapping[str, Any]) -> str:
     """The page of a certificate, as HTML."""
-    claims = [(claim, sentence_of(content, claim)) for claim in content["claims"]]
     values = {
-        "claims": claims,
+        "claims": [(claim, sentence_of(content, claim)) for claim in content["claims"]],
         "left": left_sentence(content),
         **answer_values(content),
     }
@@ -89,24 +88,33 @@ def _environment() -> Any:
 
 def _spent_picture(points: Sequence[Any], targets: int) -> dict[str, Any]:
     """Posts in the lists against labels spent, as a picture."""
-    most = max([1, *(posts for _, lists in points for posts in lists)])
+    max_posts = max([1, *(posts for _, lists in points for posts in lists)])
     labels = max(1, points[-1][0])
 
     def x(count: float) -> float:
         return round(_LEFT + count / labels * (_WIDTH - _LEFT - _RIGHT), 1)
 
     def y(posts: float) -> float:
-        return round(_HEIGHT - _BOTTOM - posts / most * (_HEIGHT - _TOP - _BOTTOM), 1)
+        return round(
+            _HEIGHT - _BOTTOM - posts / max_posts * (_HEIGHT - _TOP - _BOTTOM), 1
+        )
 
     lines = []
     for target in range(targets):
-        path = [f"{x(count)},{y(lists[target])}" for count, lists in points]
-        lines.append(" ".join(path))
+        lines.append(
+            " ".join([f"{x(count)},{y(lists[target])}" for count, lists in points])
+        )
     return {
         **_frame(),
         "lines": lines,
-        "x": [(x(part * labels // 4), f"{part * labels // 4:,}") for part in range(5)],
-        "y": [(y(part * most // 4), f"{part * most // 4:,}") for part in range(5)],
+        "x": [
+            (x(quarter * labels // 4), f"{quarter * labels // 4:,}")
+            for quarter in range(5)
+        ],
+        "y": [
+            (y(quarter * max_posts // 4), f"{quarter * max_posts // 4:,}")
+            for quarter in range(5)
+        ],
     }
 
 
@@ -118,8 +126,8 @@ def _bands_picture(bands: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         return round(_HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM), 1)
 
     marks = []
-    for place, band in enumerate(bands):
-        at = round(_LEFT + (place + 0.5) * step, 1)
+    for number, band in enumerate(bands):
+        at = round(_LEFT + (number + 0.5) * step, 1)
         share = 1 - band["errors"] / band["labels"] if band["labels"] else None
         marks.append(
             {
@@ -133,7 +141,7 @@ def _bands_picture(bands: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         **_frame(),
         "marks": marks,
-        "y": [(y(part / 4), f"{part / 4:g}") for part in range(5)],
+        "y": [(y(quarter / 4), f"{quarter / 4:g}") for quarter in range(5)],
     }
 
 

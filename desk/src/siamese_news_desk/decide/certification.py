@@ -83,6 +83,10 @@ class Settings:
             raise InputError(
                 f"budget is {self.budget!r}; expected the number of labels to plan for, such as 300"
             )
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
+            raise InputError(
+                f"seed is {self.seed!r}; expected a whole number, such as 0"
+            )
         try:
             growing = exact(self.ratio) > 1
         except (ValueError, ZeroDivisionError):
@@ -168,10 +172,13 @@ class Settings:
     ) -> list[Tables]:
         """The tables of each target."""
         error = self._tested_error()
-        turn = turn_of(self.budget)
         return [
             Tables(
-                sizes.tolist(), of_target, error=float(error), turn=turn, shown=_shown
+                sizes.tolist(),
+                of_target,
+                error=float(error),
+                turn=turn_of(self.budget),
+                with_progress=_with_progress,
             )
             for of_target in nulls
         ]
@@ -180,22 +187,24 @@ class Settings:
 def _first(path: Path, population: Population, settings: Settings) -> int:
     """The posts of the first set of a new plan, or of the one that is in the file already."""
     if path.exists():
-        first = read_sealed(path, "plan")["settings"].get("first")
-        if isinstance(first, int):
-            return first
-    target = max(map(Fraction, settings.targets))
-    return first_set(settings.budget, target, population.relevance())
+        first_size = read_sealed(path, "plan")["settings"].get("first")
+        if isinstance(first_size, int):
+            return first_size
+    return first_set(
+        settings.budget, max(map(Fraction, settings.targets)), population.relevance()
+    )
 
 
-def _shown(looks: Sequence[int]) -> Iterable[int]:
+def _with_progress(looks: Sequence[int]) -> Iterable[int]:
     """The looks of exact tables, with a progress bar on a terminal."""
     if not sys.stderr.isatty():
         return looks
     from rich.console import Console
     from rich.progress import track
 
-    console = Console(stderr=True)
-    return track(looks, "computing exact tables", console=console, transient=True)
+    return track(
+        looks, "computing exact tables", console=Console(stderr=True), transient=True
+    )
 
 
 _PIECE = 1024  # posts looked up first to check whether all have labels
@@ -216,9 +225,9 @@ class Claim:
             They are the whole list if nothing is certified.
         step: the set behind the list; None if there is none, or if it is the whole pool.
         exact: whether every post above was labeled, so that nothing is left to chance.
-        given: labels behind the verdicts of the certified set; the other verdicts are of copies.
-        more: about how many more labels the next set needs if errors continue at the present rate;
-            None if that cannot be estimated, or if there is no next set.
+        labels_given: labels behind the verdicts of the certified set; the others are of copies.
+        more_labels: about how many more labels the next set needs if errors continue at the present
+            rate; None if that cannot be estimated, or if there is no next set.
     """
 
     target: str
@@ -229,8 +238,8 @@ class Claim:
     outcome: Outcome
     step: Step | None
     exact: bool
-    given: int
-    more: int | None
+    labels_given: int
+    more_labels: int | None
 
     @property
     def posts(self) -> int:
@@ -347,11 +356,10 @@ class Certification(SamplingPlan):
                 t.fingerprint(settings.budget) for t in settings.tables(sizes, nulls)
             ],
         }
-        plain = {**asdict(settings), "targets": list(settings.targets)}
         return cls._fix(
             path,
             population,
-            plain,
+            {**asdict(settings), "targets": list(settings.targets)},
             error=settings.spent,
             fields_of_kind=fields_of_kind,
             **options,
@@ -384,11 +392,11 @@ class Certification(SamplingPlan):
     def first_remark(self) -> str:
         """What a large first set means for the plan; empty for the usual one."""
         usual = first_set(self.settings.budget)
-        first = int(self.sizes[0])
-        if (self.settings.first or 0) <= usual or first <= usual:
+        first_size = int(self.sizes[0])
+        if (self.settings.first or 0) <= usual or first_size <= usual:
             return ""
         return (
-            f"The first set has {first:,} posts in place of {usual}, so that the labels reach "
+            f"The first set has {first_size:,} posts in place of {usual}, so that the labels reach "
             "further in a long list; if its precision is in doubt there, nothing is certified. "
             f"--first {usual} is the surer choice, and the shorter list."
         )
@@ -418,26 +426,26 @@ class Certification(SamplingPlan):
 
     def _claims(self, verdicts: KnownVerdicts) -> list[Claim]:
         sure = self.settings.false_positive is None  # labels count as the truth
-        whole = self._whole_pool(verdicts) if verdicts.ranks else None
+        pool_labels = self._whole_pool(verdicts) if verdicts.ranks else None
         claims = []
         for target, tables in zip(self.settings.targets, self.tables, strict=True):
             outcome = descend(tables, self.order, verdicts)
-            due = np.zeros_like(self.sizes)
+            errors_needed = np.zeros_like(self.sizes)
             errors = np.empty(0, np.int64)
             if sure:
-                due = errors_due(self.sizes, tables.nulls, Fraction(target))
+                errors_needed = errors_due(self.sizes, tables.nulls, Fraction(target))
                 errors = verdicts.not_relevant(outcome.steps[-1].size)
-            step = returned_set(outcome, due, errors)
+            step = returned_set(outcome, errors_needed, errors)
             size = step.size if step else 0
             exact = step is not None and step.labels == step.size
-            more = None
-            if whole is not None and sure:
+            more_labels = None
+            if pool_labels is not None and sure:
                 step = None
                 exact = True
-                errors = np.flatnonzero(whole == 0)
-                size = len(whole) if len(errors) < len(whole) else 0
+                errors = np.flatnonzero(pool_labels == 0)
+                size = len(pool_labels) if len(errors) < len(pool_labels) else 0
             elif not outcome.done:
-                more = self._more(outcome, tables, verdicts)
+                more_labels = self._more(outcome, tables, verdicts)
             threshold = float(self.population.scores[size - 1]) if size else None
             labels_given = (
                 verdicts.given(self.order.first(step.number, step.labels))
@@ -459,18 +467,20 @@ class Certification(SamplingPlan):
                     step,
                     exact,
                     labels_given,
-                    more,
+                    more_labels,
                 )
             )
         return claims
 
     def next_posts(
-        self, labels: Labels, *, more: int = 0, at_least: int = 1
+        self, labels: Labels, *, extra_labels: int = 0, at_least: int = 1
     ) -> list[int]:
         """Ranks of the posts to label next; see `request`."""
-        return self.request(labels, more=more, at_least=at_least).ranks
+        return self.request(labels, extra_labels=extra_labels, at_least=at_least).ranks
 
-    def request(self, labels: Labels, *, more: int = 0, at_least: int = 1) -> Request:
+    def request(
+        self, labels: Labels, *, extra_labels: int = 0, at_least: int = 1
+    ) -> Request:
         """The posts to label next; none if the labels are spent or cannot change the result.
 
         They are those that the descent needs. Once it needs more than there are labels, or nothing,
@@ -479,38 +489,38 @@ class Certification(SamplingPlan):
 
         Args:
             labels: all labels so far.
-            more: labels to allow beyond these, whatever the budget.
+            extra_labels: labels to allow beyond these, whatever the budget.
             at_least: fill the batch up to this size with the posts that follow if the whole batch
                 turns out relevant; some of them may not be needed.
         """
         verdicts = self.verdicts(labels)
-        used = len(labels.of)
+        n_labels = len(labels.of)
         total = len(self.population)
-        budget = max(self.settings.budget, used + more)
+        budget = max(self.settings.budget, n_labels + extra_labels)
         if budget >= total:
             ranks = self.order.first(len(self.sizes) - 1, total)
             return Request(self._distinct(ranks[verdicts(ranks) == UNKNOWN].tolist()))
-        needed = self._needed(verdicts, used, budget, at_least)
-        if needed or budget <= used:
+        needed = self._needed(verdicts, n_labels, budget, at_least)
+        if needed or budget <= n_labels:
             return Request(needed)
         return Request(
-            self._best_posts(self._claims(verdicts), verdicts, budget - used), True
+            self._best_posts(self._claims(verdicts), verdicts, budget - n_labels), True
         )
 
     def choice(self, claims: Sequence[Claim], labels: Labels) -> Choice | None:
         """What the labels that are left can still bring; None while the descent needs labels."""
         verdicts = self.verdicts(labels)
-        used = len(labels.of)
+        n_labels = len(labels.of)
         budget = self.settings.budget
-        if not used < budget < len(self.population) or self._needed(
-            verdicts, used, budget, 1
+        if not n_labels < budget < len(self.population) or self._needed(
+            verdicts, n_labels, budget, 1
         ):
             return None
-        best = self._best_posts(claims, verdicts, budget - used)
-        return Choice(budget - used, len(best))
+        best = self._best_posts(claims, verdicts, budget - n_labels)
+        return Choice(budget - n_labels, len(best))
 
     def _needed(
-        self, verdicts: KnownVerdicts, used: int, budget: int, at_least: int
+        self, verdicts: KnownVerdicts, n_labels: int, budget: int, at_least: int
     ) -> list[int]:
         """The posts that the descent needs next and for which there are labels; see `request`."""
         targets = list(zip(self.settings.targets, self.tables, strict=True))
@@ -519,7 +529,7 @@ class Certification(SamplingPlan):
             (shares, target) for target in targets[:-1]
         ]
         for share, (target, tables) in turns:
-            allowed = budget * share // shares - used
+            allowed = budget * share // shares - n_labels
             outcome = descend(tables, self.order, verdicts)
             passed = outcome.certified
             missing = self._missing(passed, target, tables, verdicts) if passed else 0
@@ -536,7 +546,7 @@ class Certification(SamplingPlan):
     def _filled(
         self,
         needed: list[int],
-        wanted: int,
+        n_posts: int,
         outcome: Outcome,
         tables: Tables,
         verdicts: KnownVerdicts,
@@ -544,22 +554,22 @@ class Certification(SamplingPlan):
         """The needed posts, filled up to the wanted number; see `request`."""
         hoped = outcome
         assumed = list(outcome.needed)
-        while len(needed) < wanted and hoped.needed:
+        while len(needed) < n_posts and hoped.needed:
             # Texts are looked up once for many sets; there may be copies among them.
-            more_of_them = len(assumed) + wanted - len(needed)
-            while len(assumed) < more_of_them and hoped.needed:
+            n_assumed = len(assumed) + n_posts - len(needed)
+            while len(assumed) < n_assumed and hoped.needed:
                 start = hoped.steps[-1].number
                 hoped = descend(
                     tables, self.order, _hoping(verdicts, assumed), start=start
                 )
                 assumed += hoped.needed
-            needed = self._distinct(assumed)[:wanted]
+            needed = self._distinct(assumed)[:n_posts]
         return needed
 
     def _best_posts(
-        self, claims: Sequence[Claim], verdicts: KnownVerdicts, left: int
+        self, claims: Sequence[Claim], verdicts: KnownVerdicts, labels_left: int
     ) -> list[int]:
-        """The best posts without a label below the shortest certified set, at most `left`.
+        """The best posts without a label below the shortest certified set, at most `labels_left`.
 
         They come in the random order, so that a sheet does not reveal their ranks. None if every
         post is certified, and where the annotator may err, because a certified set then takes no
@@ -571,18 +581,18 @@ class Certification(SamplingPlan):
         unlabeled: list[int] = []
         start = min(sizes)
         total = len(self.population)
-        wanted = min(left, _BEST)
-        while start < total and len(unlabeled) < wanted:
+        n_posts = min(labels_left, _BEST)
+        while start < total and len(unlabeled) < n_posts:
             ranks = np.arange(start, min(start + _PIECE, total))
             unlabeled = self._distinct(
                 [*unlabeled, *ranks[verdicts(ranks) == UNKNOWN].tolist()]
             )
             start += _PIECE
-        best = np.array(unlabeled[:wanted], np.int64)
+        best = np.array(unlabeled[:n_posts], np.int64)
         if not len(best):
             return []
-        first = int(best[0])
-        keys = self.keys(first, int(best[-1]) + 1)[best - first]
+        highest_rank = int(best[0])
+        keys = self.keys(highest_rank, int(best[-1]) + 1)[best - highest_rank]
         return [int(rank) for rank in best[np.argsort(keys, kind="stable")]]
 
     def ask(self, labels: Labels) -> Unit | None:
@@ -602,19 +612,23 @@ class Certification(SamplingPlan):
         """How many errors of a set must still be found before it can be returned."""
         if self.settings.false_positive is not None:
             return 0
-        due = errors_due(self.sizes, tables.nulls, Fraction(target))[step.number]
-        return max(0, int(due) - len(verdicts.not_relevant(step.size)))
+        errors_needed = errors_due(self.sizes, tables.nulls, Fraction(target))[
+            step.number
+        ]
+        return max(0, int(errors_needed) - len(verdicts.not_relevant(step.size)))
 
     def _last_posts(self, size: int, count: int, verdicts: KnownVerdicts) -> list[int]:
         """The last posts of a set without labels."""
-        last: list[int] = []
+        unlabeled: list[int] = []
         end = size
-        while end and len(last) < count:
+        while end and len(unlabeled) < count:
             start = max(0, end - _PIECE)
             ranks = np.arange(start, end)[::-1]
-            last = self._distinct([*last, *ranks[verdicts(ranks) == UNKNOWN].tolist()])
+            unlabeled = self._distinct(
+                [*unlabeled, *ranks[verdicts(ranks) == UNKNOWN].tolist()]
+            )
             end = start
-        return last[:count]
+        return unlabeled[:count]
 
     def _distinct(self, ranks: Sequence[int]) -> list[int]:
         return distinct(self.texts.units(ranks), ranks) if ranks else []
@@ -626,8 +640,7 @@ class Certification(SamplingPlan):
         likely = likely_labels(tables, step, budget=self.settings.budget)
         if likely is None:
             return None
-        ranks = self.order.first(step.number, likely)
-        return int((verdicts(ranks) == UNKNOWN).sum())
+        return int((verdicts(self.order.first(step.number, likely)) == UNKNOWN).sum())
 
     def _whole_pool(self, verdicts: KnownVerdicts) -> NDArray[np.int8] | None:
         """The labels by rank, if every post of the pool has one."""

@@ -49,13 +49,13 @@ class Checked(NamedTuple):
     """A certificate that holds.
 
     Attributes:
-        work: its plan.
+        certification: its plan.
         content: its fields.
         claims: what follows from its labels.
         unchecked: sentences about what could not be checked.
     """
 
-    work: Certification
+    certification: Certification
     content: dict[str, Any]
     claims: list[Claim]
     unchecked: list[str]
@@ -77,20 +77,25 @@ def check_certificate(
         InputError: it names the first difference.
     """
     content = read_sealed(path, "certificate")
-    plan_path = plan or path.with_name(content["plan"]["file"])
     with sheets_of_certificate(path, content) as sheets:
-        work = Certification.resume(plan_path, results=results, posts=posts)
-        work.sampled.check_keys()
-        labels = labels_then(sheets, work.sampled, content)
-    claims = work.claims(labels)
-    complete = work.log.covers(labels)
-    counts = bool(result_meta(work.results).get("counts"))
+        certification = Certification.resume(
+            plan or path.with_name(content["plan"]["file"]),
+            results=results,
+            posts=posts,
+        )
+        certification.sampled.check_keys()
+        labels = labels_then(sheets, certification.sampled, content)
+    claims = certification.claims(labels)
+    complete = certification.log.covers(labels)
+    counts = bool(result_meta(certification.results).get("counts"))
     ignored = ((_NO_LOG,) * (not complete)) + (("flow",) * (not counts))
-    if wrong := differences(content, work, labels, claims, ignoring=ignored):
-        more = f", and {len(wrong) - 1} more such fields" if len(wrong) > 1 else ""
+    if wrong := differences(content, certification, labels, claims, ignoring=ignored):
+        other_fields = (
+            f", and {len(wrong) - 1} more such fields" if len(wrong) > 1 else ""
+        )
         raise InputError(
-            f"{path}: its plan, scores and labels now lead to another certificate: {wrong[0]}{more}"
-            "; restore the files, or run certify again"
+            f"{path}: its plan, scores and labels now lead to another certificate: {wrong[0]}"
+            f"{other_fields}; restore the files, or run certify again"
         )
     unchecked = ["when it was made, the command and the program's version"]
     if not complete:
@@ -99,12 +104,14 @@ def check_certificate(
         )
     if not counts:
         unchecked.append(
-            f"the rows that were read ({work.results.name}.meta.json is not here)"
+            f"the rows that were read ({certification.results.name}.meta.json is not here)"
         )
-    if content["model"] and model_of(work.results) is None:
-        unchecked.append(f"the model ({work.results.name}.meta.json is not here)")
-    unchecked += list_and_page(path, content, work, claims)
-    return Checked(work, content, claims, unchecked)
+    if content["model"] and model_of(certification.results) is None:
+        unchecked.append(
+            f"the model ({certification.results.name}.meta.json is not here)"
+        )
+    unchecked += list_and_page(path, content, certification, claims)
+    return Checked(certification, content, claims, unchecked)
 
 
 def certified_list(path: Path) -> tuple[Certification, Claim, dict[str, Any]]:
@@ -117,7 +124,7 @@ def certified_list(path: Path) -> tuple[Certification, Claim, dict[str, Any]]:
     claim = max(checked.claims, key=lambda claim: (claim.size, claim.posts))
     if not claim.posts:
         raise InputError(f"{path}: has no list, because no post was labeled relevant")
-    return checked.work, claim, checked.content
+    return checked.certification, claim, checked.content
 
 
 @contextmanager
@@ -158,14 +165,14 @@ def labels_then(
     A file may have labels of further posts, which were drawn only afterwards.
     """
     labels = read_labels(sheets, sampled)
-    used = content["labels"]["used"]
-    if not 0 < used < len(labels.of):
+    n_labels = content["labels"]["used"]
+    if not 0 < n_labels < len(labels.of):
         return labels
     labeled = [n for n, name in enumerate(sampled.by_name, 1) if name in labels.of]
-    return read_labels(sheets, sampled.first(labeled[used - 1]))
+    return read_labels(sheets, sampled.first(labeled[n_labels - 1]))
 
 
-def _first_lines(sheet: Path, wanted: str) -> bytes | None:
+def _first_lines(sheet: Path, digest: str) -> bytes | None:
     """The first lines of a file of JSON lines that have this SHA-256; None if there are none."""
     if sheet.suffix.lower() != ".jsonl":
         return None
@@ -175,14 +182,14 @@ def _first_lines(sheet: Path, wanted: str) -> bytes | None:
     for line in content.splitlines(keepends=True):
         seen.update(line)
         end += len(line)
-        if seen.hexdigest() == wanted:
+        if seen.hexdigest() == digest:
             return content[:end]
     return None
 
 
 def differences(
     content: Mapping[str, Any],
-    work: Certification,
+    certification: Certification,
     labels: Labels,
     claims: Sequence[Claim],
     *,
@@ -198,9 +205,9 @@ def differences(
         A sentence for each field that differs, such as ``criteria is "a", should be "b"``.
     """
     by = () if "answers" in ignoring else content["answers"]["by"]
-    computed = certificate_of(work, claims, labels, by=by)
+    computed = certificate_of(certification, claims, labels, by=by)
     computed["labels"]["files"] = content["labels"]["files"]
-    computed["labels"]["changed"] = work.log.changed_at(labels)
+    computed["labels"]["changed"] = certification.log.changed_at(labels)
     # As a file has it: lists, and floats as they are read.
     differing = _differing("", dict(content), json.loads(json.dumps(computed)))
     left_out = {*STATED, *ignoring}
@@ -211,19 +218,25 @@ def differences(
     ]
 
 
-def _differing(name: str, there: Any, here: Any) -> Iterator[tuple[str, str]]:
+def _differing(name: str, stated: Any, computed: Any) -> Iterator[tuple[str, str]]:
     """The names of the fields in which two JSON values differ, each with a sentence."""
-    if isinstance(there, dict) and isinstance(here, dict):
-        for key in dict.fromkeys([*here, *there]):
-            part = f"{name}.{key}".lstrip(".")
+    if isinstance(stated, dict) and isinstance(computed, dict):
+        for key in dict.fromkeys([*computed, *stated]):
+            field = f"{name}.{key}".lstrip(".")
             yield from _differing(
-                part, there.get(key, _MISSING), here.get(key, _MISSING)
+                field, stated.get(key, _MISSING), computed.get(key, _MISSING)
             )
-    elif isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
-        for place, parts in enumerate(zip(there, here, strict=True)):
-            yield from _differing(f"{name}[{place}]", *parts)
-    elif type(there) is not type(here) or there != here:  # 1, 1.0 and true are equal
-        yield name, f"{name} is {_brief(there)}, should be {_brief(here)}"
+    elif (
+        isinstance(stated, list)
+        and isinstance(computed, list)
+        and len(stated) == len(computed)
+    ):
+        for number, parts in enumerate(zip(stated, computed, strict=True)):
+            yield from _differing(f"{name}[{number}]", *parts)
+    elif (
+        type(stated) is not type(computed) or stated != computed
+    ):  # 1, 1.0 and true are equal
+        yield name, f"{name} is {_brief(stated)}, should be {_brief(computed)}"
 
 
 _MISSING = object()
@@ -238,24 +251,31 @@ def _brief(value: Any) -> str:
 def _is_of_this_program(made_with: Mapping[str, Any]) -> bool:
     """Whether a certificate was made by this version of the program, whose pages are the same."""
     version = made_with.get("versions", {}).get("siamese-news")
-    revision = made_with.get("revision")
-    return version == __version__ and revision == provenance()["revision"]
+    return (
+        version == __version__ and made_with.get("revision") == provenance()["revision"]
+    )
 
 
 def list_and_page(
-    path: Path, content: Mapping[str, Any], work: Certification, claims: Sequence[Claim]
+    path: Path,
+    content: Mapping[str, Any],
+    certification: Certification,
+    claims: Sequence[Claim],
 ) -> list[str]:
     """Compare the files next to a certificate; returns what could not be checked."""
     unchecked = []
     posts = path.with_suffix(".csv")
     # A certificate that was renamed may have the name of a file that is not its list.
-    others = [named_by(path, listed["file"]) for listed in content["labels"]["files"]]
+    known_files = [
+        named_by(path, listed["file"]) for listed in content["labels"]["files"]
+    ]
     is_list = posts.exists() and not any(
-        other.exists() and posts.samefile(other) for other in (*others, work.results)
+        known_file.exists() and posts.samefile(known_file)
+        for known_file in (*known_files, certification.results)
     )
     with tempfile.TemporaryDirectory() as folder:
         expected = Path(folder) / posts.name
-        if write_lists(expected, work, claims):
+        if write_lists(expected, certification, claims):
             if not is_list:
                 unchecked.append(f"the list of posts ({posts.name} is not here)")
             elif file_sha256(posts) != file_sha256(expected):

@@ -78,7 +78,7 @@ def write_packet(folder: Path, certificate: Path, checked: Checked) -> list[str]
 
 def _write_files(folder: Path, certificate: Path, checked: Checked) -> list[str]:
     """Write the files of a packet; returns their names, without that of the hashes."""
-    certification, content = checked.work, checked.content
+    certification, content = checked.certification, checked.content
     for file in (
         certificate,
         certificate.with_suffix(".csv"),

@@ -35,7 +35,7 @@ def certificate_html(
     """
     checked = check_certificate(path)
     content = checked.content
-    remark = _of_these(path, checked.work.population, posts) if posts else ""
+    remark = _of_these(path, checked.certification.population, posts) if posts else ""
     recall = None if audit is None else _recall_of(audit, content[SEAL])
     from markupsafe import escape
 

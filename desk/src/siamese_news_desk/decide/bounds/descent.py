@@ -92,24 +92,24 @@ def descend(
             steps.append(Step(number, size, look + 1, int(errors[look]), True))
             continue
         gaps = np.flatnonzero(labels == UNKNOWN)
-        whole = int(gaps[0]) if len(gaps) else len(labels)
-        errors_found = int(errors[whole - 1]) if whole else 0
-        steps.append(Step(number, size, whole, errors_found, False))
+        n_without_gap = int(gaps[0]) if len(gaps) else len(labels)
+        errors_found = int(errors[n_without_gap - 1]) if n_without_gap else 0
+        steps.append(Step(number, size, n_without_gap, errors_found, False))
         return Outcome(tuple(steps), _needed(tables, order, number, labels, verdicts))
     return Outcome(tuple(steps))
 
 
 def returned_set(
-    outcome: Outcome, due: NDArray[np.int64], errors: NDArray[np.int64]
+    outcome: Outcome, errors_due: NDArray[np.int64], errors: NDArray[np.int64]
 ) -> Step | None:
     """The largest certified set with enough known errors, or None.
 
-    `due` (K,) are the errors that each set needs (`design.errors_due`); `errors` the ranks of all
-    posts known to be not relevant, ascending.
+    `errors_due` (K,) are the errors that each set needs (`design.errors_due`); `errors` the ranks of
+    all posts known to be not relevant, ascending.
     """
     for step in reversed(outcome.steps):
         labeled_errors = int(np.searchsorted(errors, step.size))
-        if step.certified and labeled_errors >= due[step.number]:
+        if step.certified and labeled_errors >= errors_due[step.number]:
             return step
     return None
 
@@ -127,27 +127,29 @@ def _looks(
     allowed = int(tables.nulls[number])
     labels = np.empty(0, np.int8)
     errors = np.empty(0, np.int64)
-    last = 0
+    last_labeled = 0
     while len(labels) < size:
         start = len(labels)
-        part = verdicts(order.first(number, max(_STEP, 2 * start))[start:])
-        there = np.flatnonzero(part != UNKNOWN)
+        next_labels = verdicts(order.first(number, max(_STEP, 2 * start))[start:])
+        there = np.flatnonzero(next_labels != UNKNOWN)
         if not len(there):
             break
-        last = start + int(there[-1]) + 1
-        labels = np.concatenate([labels, part])
+        last_labeled = start + int(there[-1]) + 1
+        labels = np.concatenate([labels, next_labels])
         errors = np.cumsum(labels != 1)
-        hopeful = np.flatnonzero(errors[:last] <= tables.ceiling(number, last)[1:])
+        hopeful = np.flatnonzero(
+            errors[:last_labeled] <= tables.ceiling(number, last_labeled)[1:]
+        )
         upto = int(hopeful[-1]) + 1 if len(hopeful) else 0
         passed = np.flatnonzero(errors[:upto] <= tables.bounds(number, upto)[1:])
         if len(passed):
             return labels, errors, int(passed[0])
-        gaps = len(part) - len(there)
+        gaps = len(next_labels) - len(there)
         if errors[-1] * size > len(labels) * allowed + 2 * size and 2 * gaps > len(
-            part
+            next_labels
         ):
             break
-    return labels[:last], errors[:last], None
+    return labels[:last_labeled], errors[:last_labeled], None
 
 
 def _needed(
@@ -165,21 +167,23 @@ def _needed(
     labeled_errors = int((labels == 0).sum())
     while True:  # until the errors before a look are few enough for it
         errors = labeled_errors
-        first = first_look(tables, number, errors)
-        if first is None:
+        earliest_look = first_look(tables, number, errors)
+        if earliest_look is None:
             return ()
-        last = max(first, len(labels))
-        ranks = order.first(number, last)
+        n_ranks = max(earliest_look, len(labels))
+        ranks = order.first(number, n_ranks)
         labels_there = verdicts(ranks)
-        labeled_errors = int((labels_there[:first] == 0).sum())
+        labeled_errors = int((labels_there[:earliest_look] == 0).sum())
         if labeled_errors <= errors:
             break
     gaps = np.cumsum(labels_there == UNKNOWN)
     bad = np.cumsum(labels_there != 1)
-    most = int(bad[first - 1]) - int(tables.bounds(number, first)[first])
+    most_missing = int(bad[earliest_look - 1]) - int(
+        tables.bounds(number, earliest_look)[earliest_look]
+    )
     # Labels further down help only where the table may allow that many more errors.
-    better = np.flatnonzero(bad - tables.ceiling(number, last)[1:] < most)
-    reach = max(first, int(better[-1]) + 1 if len(better) else 0)
+    better = np.flatnonzero(bad - tables.ceiling(number, n_ranks)[1:] < most_missing)
+    reach = max(earliest_look, int(better[-1]) + 1 if len(better) else 0)
     short = bad[:reach] - tables.bounds(number, reach)[1:]
     enough = short <= gaps[:reach]
     return tuple(ranks[labels_there == UNKNOWN][: int(short[enough].min())].tolist())
@@ -210,13 +214,13 @@ def likely_labels(tables: Tables, step: Step, *, budget: int) -> int | None:
     The estimate goes up to twenty times the `budget`. None if it cannot be given, because errors
     are about as frequent as the target allows, or more.
     """
-    most = min(step.size, max(_BEYOND * budget, 2 * step.labels))
+    max_labels = min(step.size, max(_BEYOND * budget, 2 * step.labels))
     # As if one more label had shown half of the allowed rate, because few labels tell little.
     allowed = tables.nulls[step.number] / step.size
     rate = (step.errors + 0.5 * allowed) / (step.labels + 1)
     upto = 2 * step.labels + 256
     while True:
-        upto = min(upto, most)
+        upto = min(upto, max_labels)
         looks = np.arange(step.labels + 1, upto + 1)
         expected = step.errors + rate * (looks - step.labels)
         bounds = tables.bounds(step.number, upto)[step.labels + 1 :]
@@ -224,6 +228,6 @@ def likely_labels(tables: Tables, step: Step, *, budget: int) -> int | None:
         if len(passed):
             return int(looks[passed[0]])
         # No table exceeds its ceiling, so a rate above it never passes.
-        if upto == most or rate > allowed:
+        if upto == max_labels or rate > allowed:
             return None
         upto *= 2

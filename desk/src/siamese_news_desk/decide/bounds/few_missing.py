@@ -34,13 +34,13 @@ _ROUNDING = 1e-6
 class FewMissing:
     """The looks at random posts of a rest; see the module.
 
-    `top` relevant posts were found before the rest of `rest` posts was sampled; `error` is the
+    `top` relevant posts were found before the rest of `n_unseen` posts was sampled; `error` is the
     largest probability of stopping below the `recall`.
     """
 
-    def __init__(self, top: int, rest: int, recall: float, error: float) -> None:
+    def __init__(self, top: int, n_unseen: int, recall: float, error: float) -> None:
         self._top = top
-        self._rest = rest
+        self._rest = n_unseen
         self._recall = recall
         self._error = error * (1 - _ROUNDING)
         self._counts: list[int] = []  # the largest count that stops at each look
@@ -62,14 +62,14 @@ class FewMissing:
         largest = smallest + max(0, smallest - _ONE_BY_ONE) // _ONE_BY_ONE
         number = len(self._counts)
         error = self._error * (_SHARES[number] if number < len(_SHARES) else 1.0)
-        low = self._labels[-1] if self._labels else 0
+        n_labels = self._labels[-1] if self._labels else 0
         relevant = self.breaking(smallest)
         if relevant <= self._rest:  # else no rest can break it
-            low = self._least(relevant, largest, error, low)
+            n_labels = self._least(relevant, largest, error, n_labels)
         self._counts.append(largest)
-        self._labels.append(low)
+        self._labels.append(n_labels)
 
-    def _least(self, relevant: int, largest: int, error: float, low: int) -> int:
+    def _least(self, relevant: int, largest: int, error: float, n_labels: int) -> int:
         """The fewest labels of a look at counts up to `largest`."""
         alive = np.zeros(largest + 1)  # by count, not stopped before
         alive[0] = 1.0
@@ -80,14 +80,14 @@ class FewMissing:
             drawn = labels
             spent += float(alive[: count + 1].sum())
             alive[: count + 1] = 0.0
-        high = self._rest
-        while low < high:
-            middle = (low + high) // 2
+        max_labels = self._rest
+        while n_labels < max_labels:
+            middle = (n_labels + max_labels) // 2
             if spent + self._after(alive, relevant, drawn, middle).sum() <= error:
-                high = middle
+                max_labels = middle
             else:
-                low = middle + 1
-        return low
+                n_labels = middle + 1
+        return n_labels
 
     def _after(
         self, alive: NDArray[np.float64], relevant: int, drawn: int, labels: int
@@ -96,21 +96,23 @@ class FewMissing:
         if labels == drawn:
             return alive
         counts = np.arange(len(alive))
-        before, after = counts[:, None], counts[None, :]
-        more = after - before
-        missing = relevant - before
-        left = self._rest - drawn
-        others = left - missing
+        hits_before, hits_after = counts[:, None], counts[None, :]
+        new_hits = hits_after - hits_before
+        missing = relevant - hits_before
+        unseen = self._rest - drawn
+        irrelevant = unseen - missing
         new = labels - drawn
-        possible = (more >= 0) & (more <= missing) & (new - more <= others)
-        possible &= new >= more
+        possible = (
+            (new_hits >= 0) & (new_hits <= missing) & (new - new_hits <= irrelevant)
+        )
+        possible &= new >= new_hits
         chances = np.zeros(possible.shape)
-        pairs = np.broadcast_arrays(more, missing, others)
-        hits, relevant_left, others_left = (part[possible] for part in pairs)
+        pairs = np.broadcast_arrays(new_hits, missing, irrelevant)
+        hits, relevant_left, others_left = (pair[possible] for pair in pairs)
         chances[possible] = np.exp(
             _choices(relevant_left, hits)
             + _choices(others_left, new - hits)
-            - _choices(np.array(left), np.array(new))
+            - _choices(np.array(unseen), np.array(new))
         )
         return np.asarray(alive @ chances)
 

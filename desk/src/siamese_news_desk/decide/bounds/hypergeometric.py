@@ -16,15 +16,15 @@ def lower_bound(size: int, drawn: int, relevant: int, error: float) -> int:
     """
     from scipy.stats import hypergeom
 
-    low = relevant
-    high = size - (drawn - relevant)
-    while low < high:
-        middle = (low + high) // 2
+    lower = relevant
+    upper = size - (drawn - relevant)
+    while lower < upper:
+        middle = (lower + upper) // 2
         if hypergeom.sf(relevant - 1, size, middle, drawn) > error:
-            high = middle
+            upper = middle
         else:
-            low = middle + 1
-    return low
+            lower = middle + 1
+    return lower
 
 
 def upper_bound(size: int, drawn: int, relevant: int, error: float) -> int:
@@ -63,6 +63,6 @@ def interval(hits: int, runs: int, level: float = 0.99) -> tuple[float, float]:
     from scipy.stats import beta
 
     tail = (1 - level) / 2
-    low = float(beta.ppf(tail, hits, runs - hits + 1)) if hits else 0.0
-    high = float(beta.ppf(1 - tail, hits + 1, runs - hits)) if hits < runs else 1.0
-    return low, high
+    lower = float(beta.ppf(tail, hits, runs - hits + 1)) if hits else 0.0
+    upper = float(beta.ppf(1 - tail, hits + 1, runs - hits)) if hits < runs else 1.0
+    return lower, upper

@@ -55,14 +55,14 @@ def noisy_nulls(
 def _largest(texts: NDArray[np.int64], posts: int) -> dict[int, int]:
     """The texts with the most copies that make up `posts` posts: number of copies -> texts."""
     largest: dict[int, int] = {}
-    for place in np.flatnonzero(texts)[::-1].tolist():
-        size = place + 1
-        count = int(texts[place])
-        whole = min(count, posts // size)
-        rest = posts - whole * size if whole < count else 0
-        largest[size] = largest.get(size, 0) + whole
-        largest[rest] = largest.get(rest, 0) + 1
-        posts -= whole * size + rest
+    for copies_index in np.flatnonzero(texts)[::-1].tolist():
+        size = copies_index + 1
+        count = int(texts[copies_index])
+        full_texts = min(count, posts // size)
+        cut_copies = posts - full_texts * size if full_texts < count else 0
+        largest[size] = largest.get(size, 0) + full_texts
+        largest[cut_copies] = largest.get(cut_copies, 0) + 1
+        posts -= full_texts * size + cut_copies
         if not posts:
             break
     return {size: count for size, count in largest.items() if size and count}

@@ -16,23 +16,23 @@ Values = float | NDArray[Any]
 
 
 def most_relevant(
-    hits: int, drawn: int, size: int, first: float, second: float, error: float
+    hits: int, drawn: int, size: int, alpha: float, beta: float, error: float
 ) -> int:
     """The largest number of relevant posts among `size` that is not ruled out.
 
     See `prior_posterior`. Above the most likely number the ratio rises, so the numbers that are not
     ruled out end once.
     """
-    low = hits * size // drawn
-    high = size - (drawn - hits)
-    while low < high:
-        middle = (low + high + 1) // 2
-        ratio = prior_posterior(float(middle), hits, drawn, size, first, second)
+    lower = hits * size // drawn
+    upper = size - (drawn - hits)
+    while lower < upper:
+        middle = (lower + upper + 1) // 2
+        ratio = prior_posterior(float(middle), hits, drawn, size, alpha, beta)
         if ratio >= math.log(1 / error):
-            high = middle - 1
+            upper = middle - 1
         else:
-            low = middle
-    return low
+            lower = middle
+    return lower
 
 
 def prior_posterior(
@@ -40,12 +40,12 @@ def prior_posterior(
     hits: Values,
     drawn: Values,
     size: int,
-    first: float,
-    second: float,
+    alpha: float,
+    beta: float,
 ) -> NDArray[np.float64]:
     """Logarithm of the prior-posterior ratio of `relevant` posts among `size`, by element.
 
-    `hits` of the `drawn` posts, sampled without replacement, are relevant; `first` and `second` are
+    `hits` of the `drawn` posts, sampled without replacement, are relevant; `alpha` and `beta` are
     the parameters of the beta-binomial prior. Infinite where the hits are impossible.
     """
     # `betabinom.logpmf` and `hypergeom.logpmf` are the same sums but take much longer, and so does
@@ -53,28 +53,28 @@ def prior_posterior(
     from scipy.special import betaln
 
     misses = drawn - hits
-    others = size - relevant
+    irrelevant = size - relevant
     marginal = (
         -np.log(drawn + 1)
         - betaln(misses + 1, hits + 1)
-        + betaln(hits + first, misses + second)
-        - betaln(first, second)
+        + betaln(hits + alpha, misses + beta)
+        - betaln(alpha, beta)
     )
     with np.errstate(invalid="ignore"):  # where the hits are impossible
         likelihood = (
             betaln(relevant + 1, 1)
-            + betaln(others + 1, 1)
+            + betaln(irrelevant + 1, 1)
             + betaln(size - drawn + 1, drawn + 1)
             - betaln(hits + 1, relevant - hits + 1)
-            - betaln(misses + 1, others - misses + 1)
+            - betaln(misses + 1, irrelevant - misses + 1)
             - betaln(size + 1, 1)
         )
-        possible = (hits <= relevant) & (misses <= others)
+        possible = (hits <= relevant) & (misses <= irrelevant)
         return np.where(possible, marginal - likelihood, np.inf)
 
 
 def between(
-    hits: int, drawn: int, size: int, first: float, second: float, error: float
+    hits: int, drawn: int, size: int, alpha: float, beta: float, error: float
 ) -> tuple[int, int]:
     """The smallest and the largest number of relevant posts among `size` that is not ruled out.
 
@@ -82,5 +82,5 @@ def between(
     """
     if not drawn:
         return 0, size
-    others = most_relevant(drawn - hits, drawn, size, second, first, error)
-    return size - others, most_relevant(hits, drawn, size, first, second, error)
+    max_irrelevant = most_relevant(drawn - hits, drawn, size, beta, alpha, error)
+    return size - max_irrelevant, most_relevant(hits, drawn, size, alpha, beta, error)

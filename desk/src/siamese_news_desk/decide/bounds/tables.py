@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from siamese_news.utils.cache import load_arrays, private_folder, save_arrays
 
-# Passes on the steps of a long computation, and may show how far it is.
-Shown = Callable[[Sequence[int]], Iterable[int]]
+# Passes on the steps of a long computation, and may show its progress.
+WithProgress = Callable[[Sequence[int]], Iterable[int]]
 
 # Share of the error budget that is reserved for labels beyond the planned ones.
 KEPT = 0.1
@@ -58,7 +58,7 @@ class Tables:
     """The tables of nested sets of these sizes, computed on demand.
 
     `nulls` are the smallest numbers of errors with which the sets miss the target, `error` is the
-    error budget of each, at most one half; for `turn` see `turn_of`. `shown` is told of long
+    error budget of each, at most one half; for `turn` see `turn_of`. `with_progress` is told of long
     computations.
     """
 
@@ -69,7 +69,7 @@ class Tables:
         *,
         error: float,
         turn: int,
-        shown: Shown = iter,
+        with_progress: WithProgress = iter,
     ) -> None:
         if not 0 < error <= 0.5:
             raise ValueError(f"error is {error}; expected more than 0 and at most .5")
@@ -77,7 +77,7 @@ class Tables:
         self.nulls = np.asarray(nulls, np.int64)
         self.error = error
         self.turn = turn
-        self._shown = shown
+        self._with_progress = with_progress
         self._found: dict[tuple[int, int], NDArray[np.int32]] = {}
 
     def bounds(self, number: int, labels: int) -> NDArray[np.int32]:
@@ -90,10 +90,10 @@ class Tables:
         start = number - number % together
         bounds = self._found.get((start, together))
         if bounds is None or bounds.shape[1] <= labels:
-            part = slice(start, start + together)
+            numbers = slice(start, start + together)
             # Twice as far as needed, so that one more label needs no new table.
             upto = labels if bounds is None else max(labels, 2 * bounds.shape[1])
-            bounds = self._tables(self.sizes[part], self.nulls[part], upto)
+            bounds = self._tables(self.sizes[numbers], self.nulls[numbers], upto)
             self._found[start, together] = bounds
         return bounds[number - start, : labels + 1]
 
@@ -140,7 +140,7 @@ class Tables:
             if tables.shape == (len(sizes), upto + 1) and tables.dtype == np.int32:
                 return tables
         computed = _computed(
-            sizes, nulls, self.error, self.turn, upto, width, self._shown
+            sizes, nulls, self.error, self.turn, upto, width, self._with_progress
         )
         if path is not None:
             with suppress(OSError):  # a folder that cannot be written
@@ -155,14 +155,14 @@ def _computed(
     turn: int,
     upto: int,
     width: int,
-    shown: Shown = iter,
+    with_progress: WithProgress = iter,
 ) -> NDArray[np.int32]:
     """The tables of several sets, computed together.
 
     ``mass[x, k]`` is the probability that set k, with exactly ``nulls[k]`` errors, has shown x of
     them so far and was not certified. The table stays below the median (see `Tables.ceiling`), so
-    counts beyond the mean (`width`) are not stored. Only the rows from `first` to `last` can differ
-    from 0.
+    counts beyond the mean (`width`) are not stored. Only the rows from `lowest_row` to
+    `end_row` can differ from 0.
     """
     rows = np.arange(len(sizes))
     mass = np.zeros((width, len(sizes)))
@@ -176,26 +176,32 @@ def _computed(
     spent = np.zeros(len(sizes))
     best = np.full(len(sizes), -1, np.int64)
     bounds = np.full((len(sizes), upto + 1), -1, np.int32)
-    first, last = 0, 1
-    for look in shown(looks.tolist()):
-        live = mass[first:last]
-        left = np.maximum(sizes - look + 1, 1)
-        hit = np.divide(missing[first:last], left, out=hits[first:last])
+    lowest_row, end_row = 0, 1
+    for look in with_progress(looks.tolist()):
+        live = mass[lowest_row:end_row]
+        unlabeled = np.maximum(sizes - look + 1, 1)
+        hit = np.divide(
+            missing[lowest_row:end_row], unlabeled, out=hits[lowest_row:end_row]
+        )
         np.maximum(hit, 0.0, out=hit)
         np.minimum(hit, 1.0, out=hit)
         hit *= live
         live -= hit
-        last = min(last + 1, width)
-        mass[first + 1 : last] += hit[: last - first - 1]
+        end_row = min(end_row + 1, width)
+        mass[lowest_row + 1 : end_row] += hit[: end_row - lowest_row - 1]
         while True:
-            more = np.minimum(best + 1, width - 1)
-            after = spent + mass[more, rows]
-            fits = (more > best) & (more < nulls) & (after <= allowed[:, look - 1])
-            if not fits.any():
+            next_best = np.minimum(best + 1, width - 1)
+            next_spent = spent + mass[next_best, rows]
+            affordable = (
+                (next_best > best)
+                & (next_best < nulls)
+                & (next_spent <= allowed[:, look - 1])
+            )
+            if not affordable.any():
                 break
-            spent[fits] = after[fits]
-            best[fits] = more[fits]
-            mass[more[fits], rows[fits]] = 0.0
-        first = min(int(best.min()) + 1, last - 1)
+            spent[affordable] = next_spent[affordable]
+            best[affordable] = next_best[affordable]
+            mass[next_best[affordable], rows[affordable]] = 0.0
+        lowest_row = min(int(best.min()) + 1, end_row - 1)
         bounds[:, look] = best
     return bounds
