@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hydra import compose, initialize_config_module
-from siamese_news.training.options import plain_options
 
 from siamese_news.data.beir import bundled
 from siamese_news.errors import InputError
 from siamese_news.evaluate import evaluate, refuse_overlap
+from siamese_news.training.plain_options import plain_options
 
 
 def _evaluate(out, *overrides):
