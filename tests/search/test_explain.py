@@ -149,7 +149,7 @@ def test_the_parts_add_up_to_the_score(mixture):
         assert sum(s.contribution for s in one.sentences) == pytest.approx(
             one.score, abs=1e-5
         )
-        assert one.rest == pytest.approx(0, abs=1e-5)
+        assert one.unexplained == pytest.approx(0, abs=1e-5)
         assert sum(term.contribution for term in one.terms) == pytest.approx(
             one.score, abs=1e-5
         )
@@ -227,7 +227,7 @@ def test_a_pool_that_was_looked_at_counts(mixture):
 def test_an_encoder_with_attention_is_explained_without_dropout(attentive):
     one = explain(attentive, STORY, POSTS[:1])[0]
     assert one.kind == "cosine" and one.lexical == 0
-    total = sum(sentence.contribution for sentence in one.sentences) + one.rest
+    total = sum(sentence.contribution for sentence in one.sentences) + one.unexplained
     assert total == pytest.approx(one.score)
     again = explain(attentive.train(), STORY, POSTS[:1])[0]
     assert again.sentences == one.sentences  # no dropout in an explanation
@@ -259,7 +259,7 @@ def test_the_places_of_what_is_read(ids, limit, dropped, last):
     places = [place for place, id in enumerate(ids) if id != dropped]
     expected = places[max(len(places) - limit, 0) :] if last else places[:limit]
     read = np.array([ids[place] for place in expected], np.int64)
-    assert _kept(np.array(ids, np.int64), read, last=last).tolist() == expected
+    assert _kept(np.array(ids, np.int64), read, from_end=last).tolist() == expected
 
 
 def test_the_check_can_fail():
@@ -281,7 +281,7 @@ def test_the_check_can_fail():
 def test_nothing_in_common_is_no_error(mixture, text, article):
     one = explain(mixture, article, [Post("p", text)])[0]
     assert np.isfinite(
-        [one.score, one.rest, *(s.contribution for s in one.sentences)]
+        [one.score, one.unexplained, *(s.contribution for s in one.sentences)]
     ).all()
     out = io.StringIO()
     write_explained(out, [one], "table", terminal=False)
@@ -449,10 +449,10 @@ def test_what_the_best_posts_add_is_told_apart(mixture):
     total = (
         sum(sentence.contribution for sentence in one.sentences)
         + one.feedback
-        + one.rest
+        + one.unexplained
     )
     assert total == pytest.approx(one.score, abs=1e-6)
-    assert one.rest == pytest.approx(0, abs=1e-5)
+    assert one.unexplained == pytest.approx(0, abs=1e-5)
     # What is left without feedback is the article's own part, by its weight.
     alone = explain(mixture, STORY, POSTS[:1])[0]
     assert one.score - one.feedback == pytest.approx(0.6 * alone.score, abs=1e-5)

@@ -45,10 +45,10 @@ def test_counts_are_those_of_a_naive_loop(pool, whole):
     made = compare(data(posts), "party", known, pool=whole)
     kept = Counter(party or NONE for party, kept in pool if kept)
     every = Counter(party or NONE for party, _ in pool)
-    assert {group.name: group.found for group in made.groups if group.found} == kept
+    assert {group.name: group.n_found for group in made.groups if group.n_found} == kept
     for group in made.groups:
         assert group.of == (every[group.name] if whole else kept.total())
-        assert group.interval == wilson(group.found, group.of)
+        assert group.interval == wilson(group.n_found, group.of)
 
 
 def test_10_000_groups_are_20_and_the_rest():
@@ -59,7 +59,7 @@ def test_10_000_groups_are_20_and_the_rest():
         len(made.groups) == SHOWN + 1 and made.groups[-1].name == "other (9,980 groups)"
     )
     assert sum(group.of for group in made.groups) == 30_000
-    assert sum(group.found for group in made.groups) == len(posts)
+    assert sum(group.n_found for group in made.groups) == len(posts)
     assert (
         made.remarks[0]
         == "The 20 groups with the most posts found, of 10,000, are shown."
@@ -83,7 +83,7 @@ def test_months_are_in_order_and_a_post_that_is_not_there_is_counted():
     }
     known = [(id, {"created_at": date}) for id, date in dates.items()]
     made = compare(data([found(n) for n in (0, 2, 9)]), "month", known, pool=True)
-    rows = [(group.name, group.found, group.of) for group in made.groups]
+    rows = [(group.name, group.n_found, group.of) for group in made.groups]
     assert rows == [("2024-01", 0, 1), ("2024-03", 2, 2), (NONE, 0, 1)]
     assert (
         "Posts found that are missing from the posts and have no group: 1."

@@ -28,6 +28,8 @@ from siamese_news.data.readers.inputs import Input, input_paths
 from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.errors import InputError
 from siamese_news.search.query import read_relevance, read_score
+from siamese_news.search.report import counted_scores
+from siamese_news.search.report.charts import histogram_chart
 from siamese_news_desk.decide.agreement import agreements
 from siamese_news_desk.decide.certification import Certification, Settings
 from siamese_news_desk.decide.plan.remedies import PlanRefused
@@ -280,12 +282,14 @@ def _posts_values(desk: Desk) -> dict[str, Any]:
     results = desk.project.load_results()
     meta = desk.project.meta()
     threshold = desk.project.threshold
-    drawn = (
-        pages.charts(results, threshold, meta.get("histogram")) if len(results) else {}
-    )
-    return drawn | {
+    return {
         "results": results,
         "meta": meta,
+        "histogram": histogram_chart(
+            meta.get("histogram") or counted_scores(results.scores), threshold
+        )
+        if len(results)
+        else None,
         "end": pages.list_end(desk) if len(results) else {},
         "calibrated": bool(len(results)) and not np.isnan(results.relevance[0]),
         "titles": meta.get("titles") or {},
@@ -303,38 +307,38 @@ def _posts(desk: Desk, values: Values) -> dict[str, Any]:
     results = desk.project.load_results()
     if not len(results):
         return {"html": "", "found": 0, "next": None, "timeline": ""}
-    wanted = _filter(values)
-    after = count_in(values.get("after") or "0", "after")
+    post_filter = _filter(values)
+    last_position = count_in(values.get("after") or "0", "after")
     learned = desk.learning.places() if values.get("order") == "learned" else None
-    ranks = places = results.find(wanted)
+    ranks = positions = results.find(post_filter)
     content: dict[str, Any] = {"found": len(ranks)}
-    if not after:
+    if not last_position:
         content["timeline"] = pages.timeline(results, ranks)
     if learned is not None:
         ranks = ranks[np.argsort(learned[ranks - 1])]
-        places = learned[ranks - 1]
-    start = int(np.searchsorted(places, after, side="right"))
+        positions = learned[ranks - 1]
+    start = int(np.searchsorted(positions, last_position, side="right"))
     ranks = ranks[start : start + PAGE + 1]
-    places = places[start : start + PAGE + 1]
+    positions = positions[start : start + PAGE + 1]
     html = pages.items(
         desk,
         results.posts(ranks[:PAGE].tolist()),
         values.get("annotator", ""),
         learned=learned,
     )
-    following = int(places[PAGE - 1]) if len(ranks) > PAGE else None
+    following = int(positions[PAGE - 1]) if len(ranks) > PAGE else None
     return content | {"html": html, "next": following}
 
 
 def _filter(values: Values) -> Filter:
-    least = values.get("least")
+    min_score = values.get("least")
     return Filter(
         values.get("words", "")[:200],
         values.get("lang", ""),
         unquote(values.get("seed", "")),
         values.get("start", ""),
         values.get("end", ""),
-        read_score(least) if least else None,
+        read_score(min_score) if min_score else None,
         values.get("groups") == "1",
     )
 
@@ -344,10 +348,14 @@ def _copies(desk: Desk, values: Values) -> dict[str, Any]:
     blind = values.get("blind") == "1"
     results = desk.project.load_results()
     posts_there = results.posts(
-        [other for other in results.copies(rank) if other != rank][:PAGE]
+        [copy_rank for copy_rank in results.copies(rank) if copy_rank != rank][:PAGE]
     )
-    who = values.get("annotator", "")
-    return {"html": pages.items(desk, posts_there, who, blind=blind, independent=blind)}
+    annotator = values.get("annotator", "")
+    return {
+        "html": pages.items(
+            desk, posts_there, annotator, blind=blind, independent=blind
+        )
+    }
 
 
 def _keep_threshold(desk: Desk, row: Values) -> dict[str, Any]:
@@ -357,8 +365,8 @@ def _keep_threshold(desk: Desk, row: Values) -> dict[str, Any]:
         threshold = read_score(value)
     else:
         relevance = by == "relevance"
-        least = read_relevance(value) if relevance else count_in(value, "the number")
-        threshold = desk.project.load_results().least_score(by, least)
+        minimum = read_relevance(value) if relevance else count_in(value, "the number")
+        threshold = desk.project.load_results().least_score(by, minimum)
     desk.project.update(threshold=threshold)
     return pages.list_end(desk)
 
@@ -370,16 +378,16 @@ def _keep_criteria(desk: Desk, typed: str) -> None:
     """Change what counts as relevant, unless a plan fixed it."""
     criteria = typed.strip()[:5000]
     fixing = _plans_that_fix_criteria(desk)
-    for work in fixing:
-        work.expect_criteria(criteria)
+    for plan in fixing:
+        plan.expect_criteria(criteria)
     if not fixing:
         desk.project.update(criteria=criteria)
 
 
 def _plans_that_fix_criteria(desk: Desk) -> list[Certification | Stopping]:
     """The plans of the current search that fix what counts as relevant."""
-    both = (desk.certificate, desk.goals)
-    plans = [planned.opened() for planned in both if planned.planned]
+    plan_holders = (desk.certificate, desk.goals)
+    plans = [planned.opened() for planned in plan_holders if planned.planned]
     return [plan for plan in plans if plan.fixes_criteria]
 
 
@@ -403,7 +411,7 @@ def _queue(desk: Desk, values: Values) -> dict[str, Any]:
     ranks = labeling.queue(desk, kind, annotator, 8, leave) if len(results) else []
     # The labels of others are shown after one's own label, except where they disagree.
     hidden = {"blind": kind in labeling.BLIND, "independent": kind != "conflict"}
-    shown = [
+    entries = [
         {"post": post.id, "html": pages.items(desk, [post], annotator, **hidden)}
         for post in results.posts(ranks)
     ]
@@ -414,7 +422,7 @@ def _queue(desk: Desk, values: Values) -> dict[str, Any]:
     ]
     counts = {name: mine.count(name) for name in LABELS}
     ahead = desk.certificate.progress() if kind in ("sample", "mixed") else ""
-    return {"posts": shown, "counts": counts, "ahead": ahead}
+    return {"posts": entries, "counts": counts, "ahead": ahead}
 
 
 def _undo(desk: Desk, row: Values) -> dict[str, Any]:
@@ -454,7 +462,7 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
         values |= {
             "content": findings.content,
             "sentences": findings.sentences,
-            "left": findings.left,
+            "left": findings.left_sentence,
             "answers": Markup(certificate.answers())
             if findings.content["labels"]["used"]
             else "",

@@ -75,7 +75,7 @@ class _Planned(Generic[Plan]):
         self._kind: type[Plan] = kind
         self._sheet = sheet
         self._guard = threading.RLock()
-        self._work: Plan | None = None
+        self._plan: Plan | None = None
 
     @property
     def sheet(self) -> Path:
@@ -100,13 +100,13 @@ class _Planned(Generic[Plan]):
 
     def opened(self) -> Plan:
         """The plan, which must exist."""
-        if self._work is None or self._work.path != self.path:
+        if self._plan is None or self._plan.path != self.path:
             if not self.planned:
                 raise InputError(
                     "nothing is fixed yet; fix a target before labeling for it"
                 )
-            self._work = self._kind.resume(self.path, results=self._project.results)
-        return self._work
+            self._plan = self._kind.resume(self.path, results=self._project.results)
+        return self._plan
 
     def _write_sheet(self, posts: Iterable[str]) -> None:
         """Write the labels of all annotators, from which a command finds the same."""
@@ -125,7 +125,9 @@ class Findings(NamedTuple):
     claims: list[Claim]
     labels: Labels
     sentences: list[str]  # each claim in words
-    left: str  # what stopping now saves, once the certificate needs no more labels
+    left_sentence: (
+        str  # what stopping now saves, once the certificate needs no more labels
+    )
 
 
 class Certificate(_Planned[Certification]):
@@ -155,7 +157,7 @@ class Certificate(_Planned[Certification]):
                     f"budget is {settings.budget}; expected 1 to {BUDGET_CAP:,} labels"
                 )
             criteria = self._project.criteria.strip()
-            self._work = Certification.start(
+            self._plan = Certification.start(
                 results,
                 self.path,
                 settings,
@@ -167,11 +169,13 @@ class Certificate(_Planned[Certification]):
     def next_posts(self, count: int) -> list[str]:
         """Ids of the posts to label next for the certificate; none if no label would help."""
         with self._guard:
-            work = self.opened()
-            units = work.texts.units(
-                work.next_posts(labels_in(self._log, work.sampled), at_least=count)
+            certification = self.opened()
+            units = certification.texts.units(
+                certification.next_posts(
+                    labels_in(self._log, certification.sampled), at_least=count
+                )
             )
-            work.sampled.draw(units)
+            certification.sampled.draw(units)
             return [unit.post for unit in units]
 
     def keys(self) -> dict[str, str]:
@@ -187,9 +191,11 @@ class Certificate(_Planned[Certification]):
     def left(self) -> int:
         """How many of the planned labels are not given yet."""
         with self._guard:
-            work = self.opened()
+            certification = self.opened()
             return max(
-                0, work.settings.budget - len(labels_in(self._log, work.sampled).of)
+                0,
+                certification.settings.budget
+                - len(labels_in(self._log, certification.sampled).of),
             )
 
     def findings(self) -> Findings:
@@ -198,11 +204,11 @@ class Certificate(_Planned[Certification]):
             path = self.path
             version = self._log.version
             if self._found is None or self._found[:2] != (path, version):
-                work = self.opened()
-                labels = labels_in(self._log, work.sampled)
-                work.log.look(labels)
-                claims = work.claims(labels)
-                content = findings_of(work, claims, labels)
+                certification = self.opened()
+                labels = labels_in(self._log, certification.sampled)
+                certification.log.look(labels)
+                claims = certification.claims(labels)
+                content = findings_of(certification, claims, labels)
                 findings = Findings(
                     content,
                     claims,
@@ -218,11 +224,11 @@ class Certificate(_Planned[Certification]):
         if not self.planned:
             return ""
         with self._guard:
-            work = self.opened()
+            certification = self.opened()
             latest = self._found
             # A count is no look at the result.
-            used = len(labels_in(self._log, work.sampled).of)
-            planned = work.settings.budget
+            n_labels = len(labels_in(self._log, certification.sampled).of)
+            planned = certification.settings.budget
             if (
                 latest is None
                 or latest[0] != self.path
@@ -232,35 +238,39 @@ class Certificate(_Planned[Certification]):
                 latest = self._found
         assert latest is not None
         content = latest[2].content
-        left = latest[2].left
-        before = content["labels"]["used"]
-        sentences = [f"{used:,} of {planned:,} labels."]
-        if before != used:
-            sentences.append(f"After {before:,} of them:")
+        stop_sentence = latest[2].left_sentence
+        used_at_findings = content["labels"]["used"]
+        sentences = [f"{n_labels:,} of {planned:,} labels."]
+        if used_at_findings != n_labels:
+            sentences.append(f"After {used_at_findings:,} of them:")
         for claim in content["claims"]:
             if claim["threshold"] is not None:
                 posts = counted(claim["posts"], "certified post")
                 sentences.append(f"{posts} at {claim['target']}.")
-            if (more := claim["more_labels"]) and claim["next_set"]:
-                beyond = before + more - planned
+            if (n_more_labels := claim["more_labels"]) and claim["next_set"]:
+                beyond = used_at_findings + n_more_labels - planned
                 sentences.append(
-                    f"About {counted(more, 'more label')}"
+                    f"About {counted(n_more_labels, 'more label')}"
                     f"{f' ({beyond:,} more than planned)' if beyond > 0 else ''} to certify "
                     f"{counted(claim['next_set']['posts'], 'post')} at {claim['target']}."
                 )
-        if left:
-            sentences.append(left)
+        if stop_sentence:
+            sentences.append(stop_sentence)
         return " ".join(
-            sentences if len(sentences) > 2 or before == used else sentences[:1]
+            sentences
+            if len(sentences) > 2 or used_at_findings == n_labels
+            else sentences[:1]
         )
 
     def answers(self) -> str:
         """The answers to a reviewer with the present labels, as HTML."""
         with self._guard:
             findings = self.findings()
-            work = self.opened()
+            certification = self.opened()
             if self._answers is None or self._answers[0] is not findings:
-                content = certificate_of(work, findings.claims, findings.labels)
+                content = certificate_of(
+                    certification, findings.claims, findings.labels
+                )
                 self._answers = findings, readable_name(answers_html(content))
             return self._answers[1]
 
@@ -268,12 +278,12 @@ class Certificate(_Planned[Certification]):
         """Write the certificate and its page next to the plan."""
         with self._guard:
             findings = self.findings()
-            work = self.opened()
+            certification = self.opened()
             self._write_sheet(findings.labels.of)
             content = certificate_of(
-                work, findings.claims, findings.labels, [self.sheet]
+                certification, findings.claims, findings.labels, [self.sheet]
             )
-            write_files(work, findings.claims, content, page_of(content))
+            write_files(certification, findings.claims, content, page_of(content))
             return findings
 
     def list_at(self, threshold: float) -> Claim | None:
@@ -298,10 +308,10 @@ class Certificate(_Planned[Certification]):
 
     def commands(self) -> list[str]:
         """The equivalent command lines; writes the sheet that they read."""
-        work = self.opened()
-        self._write_sheet(labels_in(self._log, work.sampled).of)
+        certification = self.opened()
+        self._write_sheet(labels_in(self._log, certification.sampled).of)
         command = self._project.command
-        settings = work.settings
+        settings = certification.settings
         return [
             command(
                 "sample",
@@ -309,7 +319,7 @@ class Certificate(_Planned[Certification]):
                 precision=settings.targets,
                 confidence=settings.confidence,
                 budget=settings.budget,
-                criteria=work.plan["criteria"],
+                criteria=certification.plan["criteria"],
                 out=self.sheet,
             ),
             command("certify", labels=self.sheet),
@@ -326,7 +336,7 @@ class Goals(_Planned[Stopping]):
         """Fix the goals; an `InputError` if they are impossible, or some are fixed already."""
         with self._guard:
             results = self._results_to_plan()
-            self._work = Stopping.start(
+            self._plan = Stopping.start(
                 results,
                 self.path,
                 goal,
@@ -337,17 +347,17 @@ class Goals(_Planned[Stopping]):
     def next_posts(self, count: int) -> list[str]:
         """Ids of the posts to label next; empty once all goals are reached."""
         with self._guard:
-            work = self.opened()
-            ranks = work.needed(labels_in(self._log))
-            ranks = distinct(work.texts.units(ranks), ranks)[:count]
-            return [unit.post for unit in work.texts.units(ranks)]
+            stopping = self.opened()
+            ranks = stopping.needed(labels_in(self._log))
+            ranks = distinct(stopping.texts.units(ranks), ranks)[:count]
+            return [unit.post for unit in stopping.texts.units(ranks)]
 
     def _labels(self) -> Labels:
         """The labels of the posts of the results; such a post counts as drawn once it has one."""
-        work = self.opened()
-        ranks = work.population.ranks_of(self._log.posts())
-        work.sampled.draw([Unit(name, name) for name in ranks])
-        return labels_in(self._log, work.sampled)
+        stopping = self.opened()
+        ranks = stopping.population.ranks_of(self._log.posts())
+        stopping.sampled.draw([Unit(name, name) for name in ranks])
+        return labels_in(self._log, stopping.sampled)
 
     def state(self) -> dict[str, Any]:
         """The state of the goals with the present labels.
@@ -358,20 +368,21 @@ class Goals(_Planned[Stopping]):
             changed after an earlier look at the recall.
         """
         with self._guard:
-            work = self.opened()
+            stopping = self.opened()
             labels = self._labels()
-            if work.goal.recall is not None:
-                work.log.look(labels)
+            if stopping.goal.recall is not None:
+                stopping.log.look(labels)
             return {
-                "done": not work.needed(labels),
-                "goal": work.goal,
+                "done": not stopping.needed(labels),
+                "goal": stopping.goal,
                 "confidence": float(
                     max(
-                        Fraction(0), Fraction(work.goal.confidence) - work.earlier_error
+                        Fraction(0),
+                        Fraction(stopping.goal.confidence) - stopping.earlier_error,
                     )
                 ),
-                "status": work.status(labels),
-                "changed": changed_sentence(work.log.changed),
+                "status": stopping.status(labels),
+                "changed": changed_sentence(stopping.log.changed),
             }
 
     def command(self) -> str:
@@ -479,7 +490,8 @@ def _shuffled(
 ) -> Iterator[str]:
     """The ids of the posts at the ranks [start, end) in random order."""
     order = Order(
-        np.array([end - start]), lambda first, last: keys(first + start, last + start)
+        np.array([end - start]),
+        lambda order_start, order_end: keys(order_start + start, order_end + start),
     )
     seen, count = 0, _FIRST
     while seen < end - start:
@@ -496,19 +508,23 @@ def _precision_interval(
     """The precision of a set by a random sample of it, with the exact 95% interval."""
     if not labeled:
         return {"estimate": None, "low": 0.0, "high": 1.0}
-    low, high = (
+    min_relevant, max_relevant = (
         bound(size, labeled, relevant, 0.025) for bound in (lower_bound, upper_bound)
     )
-    return {"estimate": relevant / labeled, "low": low / size, "high": high / size}
+    return {
+        "estimate": relevant / labeled,
+        "low": min_relevant / size,
+        "high": max_relevant / size,
+    }
 
 
 def _recall_interval(above: Sample, below: Sample) -> dict[str, float | None]:
     """The recall of the posts above, with its exact 95% interval."""
-    estimate, low = recall_bound(above, below, 0.025)
+    estimate, lowest_recall = recall_bound(above, below, 0.025)
     _, missed = recall_bound(below, above, 0.025)
     is_estimated = above[1] and below[1] and not np.isnan(estimate)
     return {
         "estimate": estimate if is_estimated else None,
-        "low": low,
+        "low": lowest_recall,
         "high": 1 - missed,
     }

@@ -62,7 +62,9 @@ def give(desk: Desk, row: dict[str, Any]) -> dict[str, Any]:
     copies: list[str] = []
     if row.get("together") and result.cluster_size > 1:
         ranks = results.copies(result.rank)[:_COPIES]
-        copies = [other.id for other in results.posts(ranks) if other.id != post]
+        copies = [
+            copy_rank.id for copy_rank in results.posts(ranks) if copy_rank.id != post
+        ]
     judgment = desk.log.add(
         post,
         str(row.get("label")),
@@ -161,9 +163,9 @@ def _from_rank(
     """The first posts without this annotator's label, one of each group of near-duplicates."""
     results = desk.project.load_results()
     ranks = results.find(Filter(groups=True))
-    places = desk.learning.places() if learned else None
-    if places is not None:
-        ranks = ranks[np.argsort(places[ranks - 1])]
+    learned_ranks = desk.learning.places() if learned else None
+    if learned_ranks is not None:
+        ranks = ranks[np.argsort(learned_ranks[ranks - 1])]
     near: list[int] = []
     for start in range(0, len(ranks), 500):
         for post in results.posts(ranks[start : start + 500]):
@@ -177,24 +179,24 @@ def _from_rank(
 def _labeled(desk: Desk, kind: str, annotator: str, leave: set[str]) -> list[int]:
     """Posts with labels, for a second one; see `queue`."""
     log, labeled = desk.log, []
-    shown = desk.project.load_results().by_id(
+    results_of = desk.project.load_results().by_id(
         [post for post in log.posts() if post not in leave]
     )
     for post in log.posts():
-        if post not in shown:
+        if post not in results_of:
             continue
         mine = log.of(post, annotator)
-        rank = shown[post].rank
+        rank = results_of[post].rank
         if kind == "second":
-            wanted = mine is None
+            is_due = mine is None
         elif kind == "unsure":
-            wanted = mine is not None and mine.label == SKIP
+            is_due = mine is not None and mine.label == SKIP
         else:
-            wanted = mine is not None and (
+            is_due = mine is not None and (
                 log.verdict(post) == CONFLICT
                 or {mine.label, desk.machine.said(rank)} == {YES, NO}
             )
-        if wanted:
+        if is_due:
             labeled.append(rank)
     return labeled
 

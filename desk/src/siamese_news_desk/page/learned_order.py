@@ -53,18 +53,18 @@ class Machine:
         Raises:
             InputError: no name, or a file without verdicts on these posts; nothing is kept.
         """
-        if not (named := annotator_name(name)):
+        if not (machine_name := annotator_name(name)):
             raise InputError(
                 "the machine has no name; expected a few letters, such as gpt"
             )
         with naming(file):
             machine_verdicts = read_machine(
-                file, named, self._project.load_results().ids()
+                file, machine_name, self._project.load_results().ids()
             )
         folder = self._project.folder / "verdicts"
         folder.mkdir(exist_ok=True)
         os.replace(file, folder / file.name)
-        self._project.update(machine={"name": named, "file": file.name})
+        self._project.update(machine={"name": machine_name, "file": file.name})
         return machine_verdicts
 
     def verdicts(self) -> MachineVerdicts | None:
@@ -177,12 +177,12 @@ class Learning:
         `labeled` maps the ranks of posts that have labels, or wait for one, to whether they are
         relevant; None if undecided.
         """
-        places = self.places()
+        learned_ranks = self.places()
         groups = self._project.load_results().clusters
         odds = None
-        if places is not None and self._path("npy").exists():
+        if learned_ranks is not None and self._path("npy").exists():
             odds = np.load(self._path("npy"))
-        order = np.arange(len(groups)) if places is None else places
+        order = np.arange(len(groups)) if learned_ranks is None else learned_ranks
         verdict_of = {rank - 1: verdict for rank, verdict in labeled.items()}
         return [
             n + 1
@@ -196,10 +196,10 @@ class Learning:
         # A project may be somebody else's, so the line is made of what the page can have written.
         machine = learned.get("machine")
         if not isinstance(machine, list) or not all(
-            isinstance(each, str) for each in machine
+            isinstance(value, str) for value in machine
         ):
             return [self._line(None)]
-        file, name = (clean(each) for each in (*machine, "", "")[:2])
+        file, name = (clean(value) for value in (*machine, "", "")[:2])
         return [self._line((self._project.folder / "verdicts" / Path(file).name, name))]
 
     def _line(self, machine: tuple[Path, str] | None) -> str:
@@ -222,6 +222,8 @@ def _places(path: Path, changed: int) -> NDArray[np.int64]:
     import pyarrow.parquet as pq
 
     table = pq.read_table(path, columns=["rank", "rank_before"])
-    places = np.empty(len(table), np.int64)
-    places[table.column("rank_before").to_numpy() - 1] = table.column("rank").to_numpy()
-    return places
+    learned_ranks = np.empty(len(table), np.int64)
+    learned_ranks[table.column("rank_before").to_numpy() - 1] = table.column(
+        "rank"
+    ).to_numpy()
+    return learned_ranks

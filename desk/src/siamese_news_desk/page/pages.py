@@ -12,11 +12,9 @@ from jinja2 import PackageLoader
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from siamese_news.data.columns import ScoreHistogram
-from siamese_news.search.report import ReportPost, counted_scores
+from siamese_news.search.report import ReportPost
 from siamese_news.search.report.charts import (
     curve_chart,
-    histogram_chart,
     timeline_chart,
 )
 from siamese_news.search.report.page import environment, shown
@@ -80,11 +78,11 @@ def view(name: str, **values: Any) -> tuple[str, str]:
 def piece(name: str, **values: Any) -> str:
     """A page or a part of one."""
     # The templates of the report need them.
-    every = {
+    defaults = {
         "several_seeds": False,
         "seeds": {},
     }
-    html: str = _templates().get_template(f"{name}.html.j2").render(every | values)
+    html: str = _templates().get_template(f"{name}.html.j2").render(defaults | values)
     return html
 
 
@@ -107,21 +105,21 @@ def items(
     machine = desk.machine
     titles = desk.project.meta().get("titles") or {}
     entries = []
-    low = min(0.0, float(results.scores.min()))
-    high = float(results.scores.max())
+    min_score = min(0.0, float(results.scores.min()))
+    max_score = float(results.scores.max())
     for post in posts:
         judgments = log.by_annotator(post.id).items()
-        others = {
+        label_of_annotator = {
             name: judgment.label for name, judgment in judgments if name != annotator
         }
         if (machine_verdict := machine.said(post.rank)) and machine.source:
-            others[f"{machine.source[1]} (machine)"] = machine_verdict
+            label_of_annotator[f"{machine.source[1]} (machine)"] = machine_verdict
         entries.append(
             {
                 "shown": shown(post.rank, replace(post, terms=[]) if blind else post),
                 "mine": log.of(post.id, annotator),
-                "others": others,
-                "bar": (post.score - low) / (high - low or 1.0),
+                "others": label_of_annotator,
+                "bar": (post.score - min_score) / (max_score - min_score or 1.0),
                 "place": None if learned is None else int(learned[post.rank - 1]),
             }
         )
@@ -137,16 +135,6 @@ def items(
     )
 
 
-def charts(
-    results: Results, threshold: float, whole: ScoreHistogram | None
-) -> dict[str, Any]:
-    """The charts of a view of at least one post; `whole` is the histogram of all posts scanned."""
-    histogram = whole or counted_scores(results.scores)
-    return {
-        "histogram": histogram_chart(histogram, threshold),
-    }
-
-
 def list_end(desk: Desk) -> dict[str, Any]:
     """Where the list of the page ends, as numbers for the controls and in words.
 
@@ -158,8 +146,8 @@ def list_end(desk: Desk) -> dict[str, Any]:
     results = desk.project.load_results()
     threshold = desk.project.threshold
     size = int((results.scores >= threshold).sum())
-    least = results.relevance[size - 1] if size else np.nan
-    relevance = "" if np.isnan(least) else shown_relevance(least)
+    min_relevance = results.relevance[size - 1] if size else np.nan
+    relevance = "" if np.isnan(min_relevance) else shown_relevance(min_relevance)
     handed = hand_over.count(desk)
     likely = int((results.relevance[size:] >= LIKELY).sum())
     are = f"{counted(likely, 'post')} below it {verb(likely, 'are')}"

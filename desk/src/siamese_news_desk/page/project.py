@@ -329,12 +329,12 @@ class Project:
             for item in value if isinstance(value, list | tuple) else [value]:
                 if item is None or item is False or item == "":
                     continue
-                shown = (
+                option_value = (
                     item.relative_to(self.folder) if isinstance(item, Path) else item
                 )
                 words_so_far += [
                     f"--{name.replace('_', '-')}",
-                    *([] if item is True else [str(shown)]),
+                    *([] if item is True else [str(option_value)]),
                 ]
         return shlex.join(words_so_far)
 
@@ -372,8 +372,8 @@ def safe_name(name: str) -> str:
         plain = f"_{plain}"
     stem = _ENDING.split(plain, maxsplit=1)[0]
     ending = _ENDING.search(plain)
-    rest = "" if ending is None else ending[0]
-    return stem.encode()[:_LONGEST].decode("utf-8", "ignore") + rest
+    suffix = "" if ending is None else ending[0]
+    return stem.encode()[:_LONGEST].decode("utf-8", "ignore") + suffix
 
 
 def _is_link(entry: "os.DirEntry[str]") -> bool:
@@ -392,6 +392,6 @@ def _absolute(names: Sequence[str]) -> list[str]:
     """Absolute paths, because the search runs in the folder of the project."""
     for name in names:
         if name in ("-", ""):
-            what = "standard input (-)" if name else "an empty name"
-            raise InputError(f"{what} cannot be a page's input; name a file")
+            input_name = "standard input (-)" if name else "an empty name"
+            raise InputError(f"{input_name} cannot be a page's input; name a file")
     return [os.path.abspath(name) for name in names]

@@ -37,8 +37,8 @@ async def body_of(request: Request) -> dict[str, Any]:
     keeps its NULs: with blanks in their place it would name no post.
     """
     data = bytearray()
-    async for part in request.stream():
-        data += part
+    async for chunk in request.stream():
+        data += chunk
         if len(data) > _BODY_CAP:
             raise InputError("the request is too long")
     try:
@@ -124,14 +124,14 @@ def ids_in(text: str) -> set[str]:
         raise InputError(f"expected ids in a JSON list, not {text[:40]!r}") from error
 
 
-def count_in(value: Any, what: str) -> int:
+def count_in(value: Any, name: str) -> int:
     """A whole number up to a billion, with either sign; a fraction is cut off."""
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = float("nan")
     if not abs(number) <= 1e9:
-        raise InputError(f"{what} is {str(value)[:40]!r}; expected a number")
+        raise InputError(f"{name} is {str(value)[:40]!r}; expected a number")
     return int(number)
 
 

@@ -49,7 +49,7 @@ class Filter:
         seed: id of the seed nearest to the post; likewise.
         start: first day, ``2026-03-01``.
         end: last day.
-        least: lowest score.
+        min_score: lowest score.
         groups: only the best of near-duplicates.
     """
 
@@ -58,7 +58,7 @@ class Filter:
     seed: str = ""
     start: str = ""
     end: str = ""
-    least: float | None = None
+    min_score: float | None = None
     groups: bool = False
 
 
@@ -108,8 +108,8 @@ class Results:
     def find(self, filter: Filter) -> NDArray[np.int64]:
         """The ranks of the posts, from 1, best first."""
         keep = np.ones(len(self), bool)
-        if filter.least is not None:
-            keep &= self.scores >= filter.least
+        if filter.min_score is not None:
+            keep &= self.scores >= filter.min_score
         if filter.groups:
             keep &= self._lead
         for name, names, codes in (
@@ -146,9 +146,9 @@ class Results:
 
     def posts(self, ranks: Iterable[int]) -> list[ReportPost]:
         """The posts at these ranks, in their order."""
-        asked = [int(rank) for rank in ranks]
-        rows = self._rows("rank", asked)
-        return [rows[rank] for rank in asked if rank in rows]
+        rank_list = [int(rank) for rank in ranks]
+        rows = self._rows("rank", rank_list)
+        return [rows[rank] for rank in rank_list if rank in rows]
 
     def by_id(self, posts: Sequence[str]) -> dict[str, ReportPost]:
         """The posts with these ids that exist."""
@@ -181,10 +181,10 @@ class Results:
     def _rows(self, column: str, values: list[Any]) -> dict[int, ReportPost]:
         posts: dict[int, ReportPost] = {}
         for start in range(0, len(values), 500):
-            part = values[start : start + 500]
-            marks = ", ".join("?" * len(part))
+            batch = values[start : start + 500]
+            marks = ", ".join("?" * len(batch))
             rows = self._base().execute(
-                f"SELECT * FROM posts WHERE {column} IN ({marks})", part
+                f"SELECT * FROM posts WHERE {column} IN ({marks})", batch
             )
             for row in (dict(zip(RANKED, values, strict=True)) for values in rows):
                 posts[row["rank"]] = _post_of(row)
@@ -194,8 +194,8 @@ class Results:
         """Which posts contain a word, by rank."""
         values = patterns(word)
         # One text of all ranks comes three times as fast as a row for each.
-        wanted = " AND ".join(["instr(text, ?)"] * len(values)) or "TRUE"
-        sql = f"SELECT group_concat(rank) FROM searchable WHERE {wanted}"
+        condition = " AND ".join(["instr(text, ?)"] * len(values)) or "TRUE"
+        sql = f"SELECT group_concat(rank) FROM searchable WHERE {condition}"
         (ranks,) = self._base().execute(sql, values).fetchone()
         keep = np.zeros(len(self), bool)
         if ranks is not None:
@@ -242,14 +242,14 @@ def _build(parquet: Path, database: Path, columns: Path) -> None:
             fields = {**row, "terms": terms, "text": text}
             yield tuple(map(fields.get, RANKED))
 
-    part = database.with_name(database.name + ".part")
-    for left in (
-        part,
-        part.with_name(part.name + "-journal"),
-        part.with_name(part.name + "-wal"),
+    partial_database = database.with_name(database.name + ".part")
+    for leftover in (
+        partial_database,
+        partial_database.with_name(partial_database.name + "-journal"),
+        partial_database.with_name(partial_database.name + "-wal"),
     ):
-        left.unlink(missing_ok=True)
-    with closing(sqlite3.connect(part)) as base:
+        leftover.unlink(missing_ok=True)
+    with closing(sqlite3.connect(partial_database)) as base:
         base.executescript(_TABLES)
         with base:
             marks = ", ".join("?" * len(RANKED))
@@ -260,7 +260,7 @@ def _build(parquet: Path, database: Path, columns: Path) -> None:
             base.execute("CREATE UNIQUE INDEX ids ON posts(post)")
     with atomic_write(columns, "wb") as stream:
         np.savez(stream, allow_pickle=False, **_arrays(parquet))
-    part.replace(database)
+    partial_database.replace(database)
 
 
 def _arrays(parquet: Path) -> dict[str, NDArray[Any]]:
@@ -294,12 +294,12 @@ def _arrays(parquet: Path) -> dict[str, NDArray[Any]]:
     clusters = table["cluster"].to_numpy() if grouped else np.arange(len(table))
     lead = np.zeros(len(table), bool)
     lead[np.unique(clusters, return_index=True)[1]] = True
-    named = np.frombuffer(orjson.dumps(names), np.uint8)
+    encoded_names = np.frombuffer(orjson.dumps(names), np.uint8)
     arrays |= {
         "clusters": clusters,
         "lead": lead,
         "grouped": np.array(grouped),
-        "names": named,
+        "names": encoded_names,
     }
     return arrays
 

@@ -38,15 +38,18 @@ _READ = 20_000  # bytes of the output of a search, from its beginning and its en
 
 def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
     """The query of the form, with relative paths; an `InputError` without articles or posts."""
-    named = {kind: project.sources(kind) for kind in ("articles", "posts", "not")}
-    for kind, what in (("articles", "a news article"), ("posts", "a file of posts")):
-        if not named[kind]:
-            raise InputError(f"add {what} first")
+    sources_of = {kind: project.sources(kind) for kind in ("articles", "posts", "not")}
+    for kind, description in (
+        ("articles", "a news article"),
+        ("posts", "a file of posts"),
+    ):
+        if not sources_of[kind]:
+            raise InputError(f"add {description} first")
     chosen = {name: typed(name, options[name]) for name in ASKED}
     return Query(
-        articles=named["articles"],
-        posts=named["posts"],
-        negatives=named["not"],
+        articles=sources_of["articles"],
+        posts=sources_of["posts"],
+        negatives=sources_of["not"],
         model=project.model,
         one_story=True,
         out=out.relative_to(project.folder),
@@ -93,8 +96,10 @@ class Search:
                 raise InputError(
                     f"keep_by is {str(seen_posts['keep_by'])[:40]!r}; expected relevance or score"
                 )
-            read = read_score if seen_posts["keep_by"] == "score" else read_relevance
-            seen_posts["threshold"] = read(seen_posts["threshold"])
+            read_threshold = (
+                read_score if seen_posts["keep_by"] == "score" else read_relevance
+            )
+            seen_posts["threshold"] = read_threshold(seen_posts["threshold"])
             number = max(1, int(config["search"]))
 
             def arguments() -> list[str]:
@@ -103,19 +108,22 @@ class Search:
                 )
                 return ["filter", *query.arguments(FILTER)]
 
-            wanted = arguments()
+            command_arguments = arguments()
             saved = read_json(self._folder(number) / "search.json")
-            if saved.get("arguments") != wanted or state in ("done", "failed"):
+            if saved.get("arguments") != command_arguments or state in (
+                "done",
+                "failed",
+            ):
                 if project.results.exists():
                     # Labels and certificates belong to results, so earlier results are kept.
                     number += 1
-                    wanted = arguments()
+                    command_arguments = arguments()
                 shutil.rmtree(self._folder(number), ignore_errors=True)
                 self._folder(number).mkdir(parents=True)
             folder = self._folder(number)
             self._child = start_python(
                 "siamese_news",
-                *wanted,
+                *command_arguments,
                 "--resume",
                 cwd=project.folder,
                 environment={PROGRESS: "json"},
@@ -124,7 +132,7 @@ class Search:
                 stderr=(folder / "progress.log").open("wb"),
                 start_new_session=True,
             )
-            saved = {"arguments": wanted, "process": self._child.pid}
+            saved = {"arguments": command_arguments, "process": self._child.pid}
             (folder / "search.json").write_text(
                 json.dumps(saved, indent=1), encoding="utf-8"
             )
@@ -213,7 +221,7 @@ class Search:
         if not (folder / "search.json").exists():
             return none | {"message": ""}
         rows, messages = _log(folder / "progress.log")
-        last = messages[-1] if messages else ""
+        last_message = messages[-1] if messages else ""
         state = none | {"message": "\n".join(messages)}
         if self._running() is not None:
             return (
@@ -225,10 +233,10 @@ class Search:
             folder / "results.parquet.meta.json"
         ).exists() and self._project.results.exists():
             return state | {"state": "done", "share": 1.0}
-        interrupted = not last or "interrupted" in last
+        interrupted = not last_message or "interrupted" in last_message
         is_resumable = (folder / "results.parquet.part.json").exists()
         failed = not interrupted and (
-            last.startswith("siamese-news:") or not is_resumable
+            last_message.startswith("siamese-news:") or not is_resumable
         )
         posts = rows[-1]["posts"] if rows else 0
         if failed:
@@ -242,13 +250,13 @@ class Search:
         if share and share > 0.01:
             log = self._project.search / "progress.log"
             quiet = max(0.0, time.time() - log.stat().st_mtime)
-            left = row["seconds"] / share * (1 - share) - quiet
+            seconds_left = row["seconds"] / share * (1 - share) - quiet
             # The time that the steps after the last post take (near-duplicates, the map, the file)
             # is unknown.
-            if share > 0.99 or (left <= 0 and quiet > _QUIET):
+            if share > 0.99 or (seconds_left <= 0 and quiet > _QUIET):
                 share = None
             else:
-                seconds = round(left)
+                seconds = round(seconds_left)
         return {
             "share": share,
             "posts": row["posts"],

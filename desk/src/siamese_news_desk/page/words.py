@@ -34,10 +34,10 @@ def patterns(word: str) -> list[str]:
     word with letters do not count.
     """
     parts = list(_PARTS.finditer(_plain(word)))
-    runs = [part[1] for part in parts if part[1]]
+    runs = [match[1] for match in parts if match[1]]
     return [
         run if has_letter(run) else f" {run}" + " " * (len(run) < 3) for run in runs
-    ] or [part[0] for part in parts]
+    ] or [match[0] for match in parts]
 
 
 def _plain(text: str) -> str:

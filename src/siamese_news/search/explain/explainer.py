@@ -3,7 +3,7 @@
 A score is a sum. The lexical head adds one product for each word; a word's product is split over
 its places in the article in proportion to ``1 / (1 + place / lead_half_life)``, the weight that the
 head gives a place. The part of the dense head is split over the tokens by gradient times input,
-which is exact for linear encoders; for others the remainder is in `Explained.rest`.
+which is exact for linear encoders; for others the remainder is in `Explained.unexplained`.
 
 Both heads compare directions, so a sentence that adds just its part of the article's vector is not
 missed: without it the others count more. A sentence carries the score if it adds more than that,
@@ -114,7 +114,7 @@ class Explained:
     `lexical`, `dense` and `surface` come from words, vectors and n-grams inside words. `neighbors`
     are similar posts whose scores are parts of this one (`Smoothing`), the greatest part first.
     `feedback` is the part that the article's best posts account for
-    (`lexical_head.RocchioFeedback`), and `rest` the part that neither these nor a sentence does.
+    (`lexical_head.RocchioFeedback`), and `unexplained` the part that neither these nor a sentence does.
     `sentences` are in the order of the article, `terms` strongest first. `check` is None if no
     sentence contributes anything.
     """
@@ -128,7 +128,7 @@ class Explained:
     surface: float
     neighbors: list[NeighborPost]
     feedback: float
-    rest: float
+    unexplained: float
     sentences: list[Sentence]
     terms: list[Term]
     check: Check | None
@@ -149,8 +149,8 @@ def sentence_spans(article: Article) -> list[Span]:
     break_ = _BLANK if _BLANK.search(text, start) else _LINE
     ends = [match.span() for match in break_.finditer(text, start)]
     for end, following in [*ends, (len(text), len(text))]:
-        for first, last in split(text[start:end]):
-            spans.append(_tight(text, start + first, start + last))
+        for sentence_start, sentence_end in split(text[start:end]):
+            spans.append(_tight(text, start + sentence_start, start + sentence_end))
         start = following
     return [span for span in spans if span[0] < span[1]]
 
@@ -163,8 +163,8 @@ def without(text: str, span: Span) -> str:
 def _tight(text: str, start: int, end: int) -> Span:
     """The span without white space around it."""
     piece = text[start:end]
-    left = start + len(piece) - len(piece.lstrip())
-    return left, max(left, start + len(piece.rstrip()))
+    stripped_start = start + len(piece) - len(piece.lstrip())
+    return stripped_start, max(stripped_start, start + len(piece.rstrip()))
 
 
 def explain(
@@ -188,18 +188,20 @@ def explain(
 
     texts = [post.text for post in posts]
     article_reader = opened([article.full_text])
-    whole = article_reader.scores(texts)[0]
+    article_scores = article_reader.scores(texts)[0]
     spans = sentence_spans(article)
     sentences = [article.full_text[start:end] for start, end in spans]
     reader = Reader(model, article, sentences)
     text = article.full_text[: spans[reader.last][1]] if spans else ""
-    scores = np.tile(whole, (len(spans), 1))
+    scores = np.tile(article_scores, (len(spans), 1))
     for start in range(0, len(reader.read), _TOGETHER):
         rows = reader.read[start : start + _TOGETHER]
         edited = [without(text, spans[row]) for row in rows]
         scores[rows] = opened(edited).scores(texts)
     return [
-        reader.explained(post, float(whole[column]), scores[:, column], article_reader)
+        reader.explained(
+            post, float(article_scores[column]), scores[:, column], article_reader
+        )
         for column, post in enumerate(posts)
     ]
 
@@ -230,12 +232,14 @@ def name_neighbors(
 
     The blocks of the `pool` are read until all neighbors are found.
     """
-    wanted = {near.key for explanation in explained for near in explanation.neighbors}
+    neighbor_keys = {
+        near.key for explanation in explained for near in explanation.neighbors
+    }
     posts_by_key: dict[bytes, Post] = {}
-    for block in pool if wanted else ():
-        for row, key in _places(block.content, wanted, model):
+    for block in pool if neighbor_keys else ():
+        for row, key in _places(block.content, neighbor_keys, model):
             posts_by_key.setdefault(key, block.posts[row])
-        if len(posts_by_key) == len(wanted):
+        if len(posts_by_key) == len(neighbor_keys):
             break
 
     def named(near: NeighborPost) -> NeighborPost:
@@ -249,13 +253,13 @@ def name_neighbors(
 
 
 def _places(
-    content: Content, wanted: Collection[bytes], model: TextModel
+    content: Content, keys: Collection[bytes], model: TextModel
 ) -> Iterator[tuple[int, bytes]]:
-    """The rows of the texts whose ids are `wanted`, and these ids."""
+    """The rows of the texts whose ids are `keys`, and these ids."""
     texts = content if isinstance(content, TokenIds) else model.token_ids(content)
-    lengths = {len(key) // texts.flat.itemsize for key in wanted}
+    lengths = {len(key) // texts.flat.itemsize for key in keys}
     for row in np.flatnonzero(np.isin(texts.lengths, list(lengths))).tolist():
-        if (key := texts[row].tobytes()) in wanted:
+        if (key := texts[row].tobytes()) in keys:
             yield row, key
 
 
@@ -339,7 +343,7 @@ class Reader:
                 for neighbor in parts.neighbors
             ],
             feedback=feedback,
-            rest=score - feedback - float(contributions.sum()),
+            unexplained=score - feedback - float(contributions.sum()),
             sentences=[
                 Sentence(
                     text=text,
@@ -428,15 +432,15 @@ class Reader:
         self, ids: NDArray[np.int64], side: Side, towards: NDArray[np.float32]
     ) -> NDArray[np.float64]:
         """The part of each id in the cosine with `towards`."""
-        places = self._places(ids, side)
+        positions = self._places(ids, side)
         values = np.zeros(len(ids))
-        values[places] = self._model.contributions(ids[places], towards)
+        values[positions] = self._model.contributions(ids[positions], towards)
         return values
 
     def _places(self, ids: NDArray[np.int64], side: Side) -> NDArray[np.int64]:
         """The places of the ids that the encoder reads."""
-        last = self._model.limits["keep"] == "last"
-        return _kept(ids, self._model.cut([ids], side)[0], last=last)
+        keep_last = self._model.limits["keep"] == "last"
+        return _kept(ids, self._model.cut([ids], side)[0], from_end=keep_last)
 
 
 def check(
@@ -448,20 +452,20 @@ def check(
     """The test of an explanation; None if no sentence has a surplus."""
     if not len(surplus) or surplus.max() <= 0:
         return None
-    named = int(surplus.argmax())
+    sentence = int(surplus.argmax())
     drops = score - without
-    others = alike(named, lengths)
-    greatest = float(drops[others].max()) if others else None
-    return Check(named, float(drops[named]), len(others), greatest)
+    comparable = alike(sentence, lengths)
+    greatest = float(drops[comparable].max()) if comparable else None
+    return Check(sentence, float(drops[sentence]), len(comparable), greatest)
 
 
 def alike(sentence: int, lengths: Sequence[int]) -> list[int]:
     """The other sentences of about its length."""
     length = lengths[sentence]
     return [
-        other
-        for other, other_length in enumerate(lengths)
-        if other != sentence and abs(other_length - length) <= EQUAL * length
+        number
+        for number, other_length in enumerate(lengths)
+        if number != sentence and abs(other_length - length) <= EQUAL * length
     ]
 
 
@@ -474,14 +478,14 @@ def _joined(
 
 
 def _kept(
-    ids: NDArray[np.int64], read: NDArray[np.int64], *, last: bool
+    ids: NDArray[np.int64], cut_ids: NDArray[np.int64], *, from_end: bool
 ) -> NDArray[np.int64]:
     """The places of the ids that `TextModel.cut` left; it drops whole words and one end."""
     rows: list[int] = []
-    places = range(len(ids) - 1, -1, -1) if last else range(len(ids))
-    left = list(read if last else read[::-1])
-    for place in places:
-        if left and ids[place] == left[-1]:
-            left.pop()
-            rows.append(place)
-    return np.array(rows[::-1] if last else rows, np.int64)
+    positions = range(len(ids) - 1, -1, -1) if from_end else range(len(ids))
+    unmatched_ids = list(cut_ids if from_end else cut_ids[::-1])
+    for position in positions:
+        if unmatched_ids and ids[position] == unmatched_ids[-1]:
+            unmatched_ids.pop()
+            rows.append(position)
+    return np.array(rows[::-1] if from_end else rows, np.int64)

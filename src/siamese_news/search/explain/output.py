@@ -39,7 +39,7 @@ def record_of(explanation: Explained) -> dict[str, Any]:
             for post in explanation.neighbors
         ],
         "feedback": explanation.feedback,
-        "rest": explanation.rest,
+        "rest": explanation.unexplained,
         "text": explanation.post.text,
         "sentences": [
             {
@@ -120,32 +120,34 @@ def _sentences(explanation: Explained) -> Any:
     table = empty_table("sentences of the article", columns, texts=("sentence",))
     strength = [abs(sentence.contribution) for sentence in explanation.sentences]
     order = sorted(range(len(strength)), key=lambda number: -strength[number])
-    shown = {number for number in order[:SHOWN] if strength[number]}
-    named = None if explanation.check is None else explanation.check.sentence
-    if named is not None:
-        shown.add(named)
-    for number in sorted(shown):
+    row_numbers = {number for number in order[:SHOWN] if strength[number]}
+    tested = None if explanation.check is None else explanation.check.sentence
+    if tested is not None:
+        row_numbers.add(tested)
+    for number in sorted(row_numbers):
         sentence = explanation.sentences[number]
-        mark = "> " if number == named else ""
+        mark = "> " if number == tested else ""
         share = _percent(sentence.contribution, explanation)
         without = f"{sentence.without:.4f}"
         cells = [f"{mark}{number + 1}", share, without, clean(sentence.text)]
         add_row(table, cells, style="bold" if mark else "")
-    rest = [
+    hidden_shares = [
         s.contribution
         for number, s in enumerate(explanation.sentences)
-        if number not in shown
+        if number not in row_numbers
     ]
-    others = {
-        counted(len(rest), "other sentence"): sum(rest) if rest else None,
+    summary_rows = {
+        counted(len(hidden_shares), "other sentence"): sum(hidden_shares)
+        if hidden_shares
+        else None,
         "(by its best posts in the pool)": explanation.feedback or None,
         "(no sentence accounts for this)": (
-            explanation.rest
-            if abs(explanation.rest) > _NOISE * explanation.score
+            explanation.unexplained
+            if abs(explanation.unexplained) > _NOISE * explanation.score
             else None
         ),
     }
-    for name, value in others.items():
+    for name, value in summary_rows.items():
         if value is not None:
             add_row(table, ["", _percent(value, explanation), "", name])
     return table
@@ -163,8 +165,10 @@ def _terms(explanation: Explained) -> Any:
     for term in explanation.terms[:SHOWN]:
         values = (term.lexical, term.dense, term.surface)[: len(views)]
         numbers = [f"{value:.4f}" if value else "" for value in values]
-        named = [clean(term.term), *[clean(", ".join(term.fields))] * fields]
-        add_row(table, [_percent(term.contribution, explanation), *numbers, *named])
+        text_cells = [clean(term.term), *[clean(", ".join(term.fields))] * fields]
+        add_row(
+            table, [_percent(term.contribution, explanation), *numbers, *text_cells]
+        )
     return table
 
 
@@ -177,12 +181,16 @@ def _neighbors(explanation: Explained) -> Any:
         (near.added, clean(near.post or ""), clean(near.text))
         for near in explanation.neighbors
     ]
-    if rest := rows[SHOWN:]:
+    if hidden_rows := rows[SHOWN:]:
         rows[SHOWN:] = [
-            (sum(added for added, *_ in rest), "", counted(len(rest), "other"))
+            (
+                sum(added for added, *_ in hidden_rows),
+                "",
+                counted(len(hidden_rows), "other"),
+            )
         ]
-    for added, *named in rows:
-        add_row(table, [_percent(added, explanation), f"{added:.4f}", *named])
+    for added, *text_cells in rows:
+        add_row(table, [_percent(added, explanation), f"{added:.4f}", *text_cells])
     return table
 
 

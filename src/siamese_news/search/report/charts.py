@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
+
 from siamese_news.data.columns import ScoreHistogram
 from siamese_news.data.readers.values import iso_date
 from siamese_news.utils.terminal import counted
@@ -27,6 +29,13 @@ _UNITS = {
     "month": (timedelta(days=36525), "%b %Y", (1, 2, 3, 6, 12, 24, 60, 120)),
     "year": (timedelta.max, "%Y", (1, 5, 10, 20, 50, 100, 500, 1000)),
 }
+
+_CODES: dict[str, Any] = {
+    "hour": "h",
+    "day": "D",
+    "month": "M",
+    "year": "Y",
+}  # of numpy
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +73,7 @@ class BarChart:
     rows: list[tuple[str, int]]
     line: Tick | None = None
     unit: str = ""
-    first: int = 0
+    first_bin: int = 0
     curves: tuple[str, ...] = ()
     width: int = WIDTH
     height: int = HEIGHT
@@ -75,23 +84,25 @@ class BarChart:
 
     def slot_of(self, date: datetime) -> int:
         """The bar of the timeline that counts this date."""
-        return _bin(date, self.unit) - self.first
+        return _bin(date, self.unit) - self.first_bin
 
 
 def histogram_chart(histogram: ScoreHistogram, threshold: float | None) -> BarChart:
     """Posts by score on a log axis, and the threshold if there is one."""
     edges = histogram["edges"]
     counts = histogram["counts"]
-    shown = edges if threshold is None else [*edges, threshold]
-    low = min(shown)
-    high = max(shown)
-    if high - low <= 1e-9:
-        high = low + 1.0
+    marks = edges if threshold is None else [*edges, threshold]
+    min_score = min(marks)
+    max_score = max(marks)
+    if max_score - min_score <= 1e-9:
+        max_score = min_score + 1.0
     peak = max([*counts, 1])
     top = math.log10(peak * 1.25 / _FLOOR)
 
     def x(value: float) -> float:
-        return _LEFT + (value - low) / (high - low) * (WIDTH - _LEFT - _RIGHT)
+        return _LEFT + (value - min_score) / (max_score - min_score) * (
+            WIDTH - _LEFT - _RIGHT
+        )
 
     def tall(count: float) -> float:
         return math.log10(count / _FLOOR) / top * (HEIGHT - _TOP - _BOTTOM)
@@ -103,11 +114,11 @@ def histogram_chart(histogram: ScoreHistogram, threshold: float | None) -> BarCh
             height = tall(count)
             # A bin that the threshold cuts takes the side of its middle; the line itself is exact.
             above = threshold is not None and (start + end) / 2 >= threshold
-            left = x(start)
+            bar_x = x(start)
             wide = x(end) - x(start)
             gap = min(1.0, wide * 0.1)
             bar = Bar(
-                x=left + gap / 2,
+                x=bar_x + gap / 2,
                 y=HEIGHT - _BOTTOM - height,
                 width=max(wide - gap, 0.5),
                 height=height,
@@ -119,7 +130,7 @@ def histogram_chart(histogram: ScoreHistogram, threshold: float | None) -> BarCh
     powers = [10**power for power in range(int(math.log10(peak * 1.25)) + 1)]
     return BarChart(
         bars,
-        [Tick(x(value), label) for value, label in _ticks(low, high)],
+        [Tick(x(value), label) for value, label in _ticks(min_score, max_score)],
         [Tick(HEIGHT - _BOTTOM - tall(power), f"{power:,}") for power in powers],
         [bar.row for bar in bars],
         None if threshold is None else Tick(x(threshold), f"threshold {threshold:.4g}"),
@@ -143,9 +154,9 @@ def timeline_chart(
     counts: Counter[int] = Counter()
     for date, count in posts.items():
         counts[_bin(date, unit)] += count
-    first = min(counts)
-    last = max(counts)
-    slots = last - first + 1
+    start_bin = min(counts)
+    end_bin = max(counts)
+    slots = end_bin - start_bin + 1
     step = (WIDTH - _LEFT - _RIGHT) / max(slots, 12)
     y_ticks = [
         (v, label) for v, label in _ticks(0, max(counts.values())) if v == int(v)
@@ -161,22 +172,22 @@ def timeline_chart(
     gap = min(1, step * 0.1)
     bars = [
         Bar(
-            x=_LEFT + (slot - first) * step + gap / 2,
+            x=_LEFT + (slot - start_bin) * step + gap / 2,
             y=HEIGHT - _BOTTOM - tall(count),
             width=max(step - gap, 0.8),
             height=tall(count),
             label=f"{name(slot)}: {counted(count, 'post')}",
             above=True,
             row=(name(slot), count),
-            slot=slot - first,
+            slot=slot - start_bin,
         )
         for slot, count in sorted(counts.items())
     ]
     # Hours at midnight and noon, months in January: where a reader looks for them.
-    every = next((n for n in steps if slots / n <= 6), math.ceil(slots / 6))
+    label_step = next((n for n in steps if slots / n <= 6), math.ceil(slots / 6))
     x_ticks = [
-        Tick(_LEFT + (slot - first + 0.5) * step, name(slot))
-        for slot in range(first + -first % every, last + 1, every)
+        Tick(_LEFT + (slot - start_bin + 0.5) * step, name(slot))
+        for slot in range(start_bin + -start_bin % label_step, end_bin + 1, label_step)
     ]
     return BarChart(
         bars,
@@ -187,7 +198,7 @@ def timeline_chart(
         ],
         [bar.row for bar in bars],
         unit=unit,
-        first=first,
+        first_bin=start_bin,
     )
 
 
@@ -195,7 +206,9 @@ def curve_chart(points: Sequence[tuple[int, int]]) -> BarChart:
     """A count (second) that each step (first) raises by one at most, and the line if each did."""
     steps = max(points[-1][0], 1)
     total = max(points[-1][1], 1)
-    shown = [points[len(points) * place // _POINTS] for place in range(_POINTS)]
+    sampled_points = [
+        points[len(points) * index // _POINTS] for index in range(_POINTS)
+    ]
 
     def x(step: float) -> float:
         return _LEFT + step / steps * (WIDTH - _LEFT - _RIGHT)
@@ -206,26 +219,29 @@ def curve_chart(points: Sequence[tuple[int, int]]) -> BarChart:
     def line(points: Iterable[tuple[int, int]]) -> str:
         return " ".join(f"{x(step):.1f},{y(count):.1f}" for step, count in points)
 
-    every = max(1, math.ceil(len(points) / _ROWS))
-    rows = points[::-every][::-1]
+    row_step = max(1, math.ceil(len(points) / _ROWS))
+    rows = points[::-row_step][::-1]
     return BarChart(
         [],
         [Tick(x(v), f"{v:,.0f}") for v, _ in _ticks(0, steps) if v == int(v)],
         [Tick(y(v), f"{v:,.0f}") for v, _ in _ticks(0, total) if v == int(v)],
         [(f"{step:,}", count) for step, count in rows],
-        curves=(line([(0, 0), (total, total)]), line([*shown, points[-1]])),
+        curves=(line([(0, 0), (total, total)]), line([*sampled_points, points[-1]])),
     )
 
 
-def _ticks(low: float, high: float) -> list[tuple[float, str]]:
+def _ticks(minimum: float, maximum: float) -> list[tuple[float, str]]:
     """Round values from low to high, eight at most."""
-    rough = (high - low) / 8
+    rough = (maximum - minimum) / 8
     power = 10 ** math.floor(math.log10(rough))
     step = next(size * power for size in (1, 2, 5, 10) if size * power >= rough)
-    places = max(0, -math.floor(math.log10(step) + 1e-9))
-    first = math.ceil(low / step - 1e-9)
-    last = math.floor(high / step + 1e-9)
-    return [(n * step, f"{n * step + 0.0:.{places}f}") for n in range(first, last + 1)]
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    first_multiple = math.ceil(minimum / step - 1e-9)
+    last_multiple = math.floor(maximum / step + 1e-9)
+    return [
+        (n * step, f"{n * step + 0.0:.{decimals}f}")
+        for n in range(first_multiple, last_multiple + 1)
+    ]
 
 
 def moment(value: Any) -> datetime | None:
@@ -235,20 +251,10 @@ def moment(value: Any) -> datetime | None:
 
 
 def _bin(date: datetime, unit: str) -> int:
-    if unit == "hour":
-        return date.toordinal() * 24 + date.hour
-    if unit == "day":
-        return date.toordinal()
-    return date.year * 12 + date.month - 1 if unit == "month" else date.year
+    """The number of the unit since 1970 that a date is in."""
+    return int(np.datetime64(date, _CODES[unit]).astype(int))
 
 
-def _start(slot: int, unit: str) -> datetime:
-    if unit == "hour":
-        return datetime.fromordinal(slot // 24) + timedelta(hours=slot % 24)
-    if unit == "day":
-        return datetime.fromordinal(slot)
-    return (
-        datetime(slot // 12, slot % 12 + 1, 1)
-        if unit == "month"
-        else datetime(slot, 1, 1)
-    )
+def _start(slot: int, unit: str) -> Any:
+    """The date at which a bin starts."""
+    return np.datetime64(slot, _CODES[unit]).astype(object)

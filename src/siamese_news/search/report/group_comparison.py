@@ -46,7 +46,7 @@ class Group:
     """
 
     name: str
-    found: int
+    n_found: int
     of: int
     words: list[Word]
     texts: int
@@ -54,12 +54,12 @@ class Group:
     @property
     def share(self) -> float:
         """The share found; 0 of nothing."""
-        return self.found / self.of if self.of else 0.0
+        return self.n_found / self.of if self.of else 0.0
 
     @property
     def interval(self) -> tuple[float, float]:
         """Of the share: Wilson's, 95 %."""
-        return wilson(self.found, self.of)
+        return wilson(self.n_found, self.of)
 
     @property
     def shown(self) -> list[Word]:
@@ -90,25 +90,27 @@ def compare(
     of those found; their ``group`` takes precedence over `by`.
     """
     post_of = {post.id: post for post in reversed(data.posts)}
-    named: dict[str, str] = {}
+    group_by_post: dict[str, str] = {}
     sizes: Counter[str] = Counter()
     for id, values in values_of_posts:
         name = group_of(values, by)
-        if pool or id not in named:
+        if pool or id not in group_by_post:
             sizes[name] += 1
         if id in post_of:
-            named[id] = name
+            group_by_post[id] = name
     posts_by_name: dict[str, list[ReportPost]] = {}
     for id, post in post_of.items():
-        if id in named:
-            posts_by_name.setdefault(named[id], []).append(post)
+        if id in group_by_post:
+            posts_by_name.setdefault(group_by_post[id], []).append(post)
     names = [name for name in sizes if name != NONE]
     names.sort(key=lambda name: (-len(posts_by_name.get(name, ())), -sizes[name], name))
-    rest = names[SHOWN:]
+    merged_names = names[SHOWN:]
     rows = [(name, [name]) for name in names[:SHOWN]]
     if by in TIMES:
         rows.sort()
-    rows += [(f"other ({counted(len(rest), 'group')})", rest)] * bool(rest)
+    rows += [(f"other ({counted(len(merged_names), 'group')})", merged_names)] * bool(
+        merged_names
+    )
     rows += [(NONE, [NONE])] * (NONE in sizes)
     group_posts = [
         [post for member in members for post in posts_by_name.get(member, ())]
@@ -118,13 +120,13 @@ def compare(
     words = words_of(texts)
     groups = []
     for number, (name, members) in enumerate(rows):
-        size = sum(sizes[member] for member in members) if pool else len(named)
+        size = sum(sizes[member] for member in members) if pool else len(group_by_post)
         posts = len(group_posts[number])
         groups.append(Group(name, posts, size, words[number], len(texts[number])))
-    absent = len(post_of) - len(named)
+    absent = len(post_of) - len(group_by_post)
     small = sum(0 < len(of_group) < FEW for of_group in texts)
     remarks = {
-        f"The {SHOWN} groups with the most posts found, of {len(names):,}, are shown.": rest,
+        f"The {SHOWN} groups with the most posts found, of {len(names):,}, are shown.": merged_names,
         f"No post has a value for {by}.": not names,
         f"Posts without a value for {by}: {sizes[NONE]:,}.": names and sizes[NONE],
         f"Posts found that are missing from the posts and have no group: {absent:,}.": absent,
@@ -169,18 +171,18 @@ def _values(post: Post, by: str) -> Mapping[str, Any]:
 def figures(comparison: Comparison) -> Iterator[dict[str, Any]]:
     """All figures as rows: shares, and words (log-odds)."""
     for group in comparison.groups:
-        low, high = group.interval
+        lower_bound, upper_bound = group.interval
         yield {
             "figure": "share",
             "group": group.name,
-            "found": group.found,
+            "found": group.n_found,
             "of": group.of,
             "value": round(group.share, 6),
-            "low": round(low, 6),
-            "high": round(high, 6),
+            "low": round(lower_bound, 6),
+            "high": round(upper_bound, 6),
         }
         for word in group.words:
-            low, high = word.interval
+            lower_bound, upper_bound = word.interval
             yield {
                 "figure": "word",
                 "group": group.name,
@@ -188,8 +190,8 @@ def figures(comparison: Comparison) -> Iterator[dict[str, Any]]:
                 "found": word.found,
                 "of": word.found + word.others,
                 "value": round(word.log_odds, 4),
-                "low": round(low, 4),
-                "high": round(high, 4),
+                "low": round(lower_bound, 4),
+                "high": round(upper_bound, 4),
                 "z": round(word.z, 3),
                 "sure": word.sure,
             }

@@ -49,11 +49,13 @@ def visible(text: str) -> str:
 
 def pieces(text: str, terms: Sequence[str]) -> list[tuple[bool, str]]:
     """The text cut at the whole words, in any case, that are `terms`: (is a term, piece) pairs."""
-    wanted = sorted({term for term in terms if term.strip()}, key=len, reverse=True)
-    if not wanted:
+    longest_terms = sorted(
+        {term for term in terms if term.strip()}, key=len, reverse=True
+    )
+    if not longest_terms:
         return [(False, text)] if text else []
     # Split at the one group: every second piece is a match.
-    either = "|".join(map(re.escape, wanted))
+    either = "|".join(map(re.escape, longest_terms))
     cut = re.split(rf"(?<!\w)({either})(?!\w)", text, flags=re.IGNORECASE)
     return [(bool(number % 2), piece) for number, piece in enumerate(cut) if piece]
 
@@ -93,7 +95,7 @@ class Shown:
     post: ReportPost
     date: str
     start: list[tuple[bool, str]]
-    whole: list[tuple[bool, str]] | None
+    opened: list[tuple[bool, str]] | None
     left_out: int
 
 
@@ -128,9 +130,9 @@ def write_report(path: str | Path, data: ReportData) -> None:
 
 def render(data: ReportData) -> str:
     """The page as one string of HTML that needs nothing else."""
-    here = files("siamese_news.search.report")
-    style = (here / "style.css").read_text(encoding="utf-8")
-    script = (here / "script.js").read_text(encoding="utf-8")
+    resources = files("siamese_news.search.report")
+    style = (resources / "style.css").read_text(encoding="utf-8")
+    script = (resources / "script.js").read_text(encoding="utf-8")
     dates = ((row, moment(post.created_at)) for row, post in enumerate(data.posts))
     times = {row: date for row, date in dates if date}
     days: list[str] = []
@@ -141,7 +143,7 @@ def render(data: ReportData) -> str:
     if timeline is not None:
         slots = {row: timeline.slot_of(time) for row, time in times.items()}
     groups = _groups(data, slots)
-    listed = {shown.row for group in groups for shown in group.posts}
+    listed = {entry.row for group in groups for entry in group.posts}
     clusters = len({post.cluster for post in data.posts})
     threshold = math.inf if data.threshold is None else data.threshold
     return (
@@ -179,11 +181,11 @@ def render(data: ReportData) -> str:
 
 
 @cache
-def environment(*more: BaseLoader) -> Environment:
-    """Templates, those of `more` before the report's own, that escape and reveal every text."""
+def environment(*loaders: BaseLoader) -> Environment:
+    """Templates, those of `loaders` before the report's own, that escape and reveal every text."""
     templates = PackageLoader("siamese_news.search.report", ".")
     return Environment(
-        loader=ChoiceLoader([*more, templates]),
+        loader=ChoiceLoader([*loaders, templates]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -221,9 +223,11 @@ def _groups(data: ReportData, slots: Mapping[int, int]) -> list[_Group]:
         best[cluster] = min(by_id, key=lambda row: posts[row].rank)
     order = sorted(best, key=lambda c: (posts[best[c]].rank, -posts[best[c]].score, c))
     number = {seed.id: str(index) for index, seed in enumerate(data.seeds)}
-    low = min([0.0, *(post.score for post in posts)])
-    span = max((post.score for post in posts), default=1.0) - low or 1.0
-    place = {id(post): row for row, post in enumerate(posts)} if data.threads else {}
+    min_score = min([0.0, *(post.score for post in posts)])
+    span = max((post.score for post in posts), default=1.0) - min_score or 1.0
+    row_of_post = (
+        {id(post): row for row, post in enumerate(posts)} if data.threads else {}
+    )
     groups: list[_Group] = []
     room = SHOWN
     for cluster in order:
@@ -232,8 +236,8 @@ def _groups(data: ReportData, slots: Mapping[int, int]) -> list[_Group]:
         members = clusters[cluster]
         lead = posts[best[cluster]]
         turns = list(data.threads.get(cluster, ()))[: 2 * COPIES]
-        others = [] if turns else [row for row in members if row != best[cluster]]
-        copies = others[: min(COPIES, room - 1)]
+        copy_rows = [] if turns else [row for row in members if row != best[cluster]]
+        copies = copy_rows[: min(COPIES, room - 1)]
         room -= 1 + max(len(copies), len(turns))
         ids = {posts[row].id for row in members}
         seeds = {number[posts[row].seed] for row in members}
@@ -242,12 +246,13 @@ def _groups(data: ReportData, slots: Mapping[int, int]) -> list[_Group]:
             lead=shown(best[cluster], lead),
             copies=[shown(row, posts[row]) for row in copies],
             turns=[
-                (turn, shown(place.get(id(turn.post), -1), turn.post)) for turn in turns
+                (turn, shown(row_of_post.get(id(turn.post), -1), turn.post))
+                for turn in turns
             ],
             size=max(len(ids), lead.cluster_size),
             seeds=" ".join(sorted(seeds)),
             slots=" ".join(map(str, sorted(slots_of_members))),
-            bar=(lead.score - low) / span,
+            bar=(lead.score - min_score) / span,
         )
         groups.append(group)
     return groups

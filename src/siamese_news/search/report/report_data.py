@@ -145,7 +145,7 @@ Rows = Callable[[], Iterable[tuple[str, Mapping[str, Any]]]]
 
 
 def results_of(
-    read: Rows,
+    read_rows: Rows,
     where: str,
     meta: ResultMeta,
     *,
@@ -159,11 +159,11 @@ def results_of(
     `where` they are is named in errors, `meta` is what is said about the search that found them,
     and `made_by` is added to its provenance.
     """
-    checked = (_checked(row, place) for place, row in read())
-    many = _is_long(read)
+    checked = (_checked(row, row_place) for row_place, row in read_rows())
+    is_long = _is_long(read_rows)
     rows: list[dict[str, Any]] = []
     threaded = clustered = False
-    if many:
+    if is_long:
         posts = _posts_alone(checked, where, all_texts=all_texts)
     else:
         rows.extend(checked)
@@ -188,9 +188,9 @@ def results_of(
     threshold = meta.get("threshold")
     if threshold is not None:
         threshold = _number(threshold, f"{where}.meta.json: field 'threshold'")
-    made = provenance()
+    run_facts = provenance()
     remarks = list(meta.get("remarks") or [])
-    if many:
+    if is_long:
         remarks.append(
             f"There are more than {CLUSTERED:,} posts, too many to look for near-duplicates."
         )
@@ -210,9 +210,9 @@ def results_of(
         title=title or f"{'Threads' if threaded else 'Posts'} {about}",
         command=meta.get("command") or command(),
         provenance={
-            **(meta.get("provenance") or made),
+            **(meta.get("provenance") or run_facts),
             **made_by,
-            "report": f"{made['date']}, siamese-news {made['versions']['siamese-news']}",  # type: ignore[index]
+            "report": f"{run_facts['date']}, siamese-news {run_facts['versions']['siamese-news']}",  # type: ignore[index]
         },
         seeds=seeds,
         posts=posts,
@@ -225,10 +225,10 @@ def results_of(
     )
 
 
-def _is_long(read: Rows) -> bool:
+def _is_long(read_rows: Rows) -> bool:
     """Whether results have too many posts to be clustered, and none is in a cluster or a thread."""
     count = 0
-    for _, row in islice(read(), CLUSTERED + 1):
+    for _, row in islice(read_rows(), CLUSTERED + 1):
         grouped = any(row.get(name) for name in ("cluster", "thread_rank"))
         if grouped or row.get("role") not in (None, "", "found"):
             return False
@@ -244,7 +244,7 @@ def _posts_alone(
     Texts would take most of the memory, so only those of the best `SHOWN` posts so far are held.
     """
     posts: list[ReportPost] = []
-    shown: list[tuple[int, float, int]] = []
+    best_rows: list[tuple[int, float, int]] = []
     for number, row in enumerate(rows):
         if {"cluster", "thread"} & row.keys() or row["role"] != "found":
             raise InputError(
@@ -256,9 +256,9 @@ def _posts_alone(
         if all_texts:
             continue
         # The worst post is first in the heap; ties are shown in the order of the file.
-        heappush(shown, (-row["rank"], row["score"], -number))
-        if len(shown) > SHOWN:
-            worst = -heappop(shown)[2]
+        heappush(best_rows, (-row["rank"], row["score"], -number))
+        if len(best_rows) > SHOWN:
+            worst = -heappop(best_rows)[2]
             posts[worst] = replace(posts[worst], text="", terms=(), link=None)
     return posts
 
@@ -267,10 +267,14 @@ def _threads(
     rows: list[dict[str, Any]], posts: list[ReportPost]
 ) -> dict[int, list[Turn]]:
     """The turns of each thread with found posts, in the order of the file."""
-    left = iter(posts)
+    found_posts = iter(posts)
     turns = []
     for row in rows:
-        post = next(left) if row["role"] == "found" else _post(row, cluster=0, size=1)
+        post = (
+            next(found_posts)
+            if row["role"] == "found"
+            else _post(row, cluster=0, size=1)
+        )
         turns.append(
             (row["thread"], Turn(post, row["role"], row["depth"], row["left_out"]))
         )
@@ -292,8 +296,11 @@ def _posts(rows: list[dict[str, Any]]) -> list[ReportPost]:
         order = sorted(range(len(rows)), key=lambda row: rows[row]["rank"])
         numbers = cluster_posts([rows[row]["text"] for row in order])
         clusters = [number for _, number in sorted(zip(order, numbers, strict=True))]
-    named: dict[Any, int] = {}
-    numbers = [named.setdefault(cluster, len(named)) for cluster in clusters]
+    cluster_numbers: dict[Any, int] = {}
+    numbers = [
+        cluster_numbers.setdefault(cluster, len(cluster_numbers))
+        for cluster in clusters
+    ]
     members: dict[int, set[str]] = {}
     for row, number in zip(rows, numbers, strict=True):
         members.setdefault(number, set()).add(row["id"])
@@ -333,44 +340,44 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
             f"{where}: '{missing[0]}' is missing; expected the columns {', '.join(NEEDED)}: {use}"
         )
     fields: dict[str, Any] = {"role": role, "link": web_link(row.get("link"))}
-    for name, read in _SHOWN.items():
+    for name, parse in _SHOWN.items():
         if name in NEEDED or row.get(name) not in (None, ""):
-            fields[_FIELDS.get(name, name)] = read(row[name], f"{where}: '{name}'")
+            fields[_FIELDS.get(name, name)] = parse(row[name], f"{where}: '{name}'")
     for name in ("depth", "left_out"):
         fields[name] = _whole(row.get(name) or 0, f"{where}: '{name}'")
     if row.get("thread_rank"):
         fields["thread"] = str(row["thread_rank"])
     terms = row.get("terms") or ()
     if isinstance(terms, str):  # a CSV has them between semicolons
-        terms = [term for part in terms.split(";") if (term := part.strip())]
+        terms = [term for piece in terms.split(";") if (term := piece.strip())]
     fields["terms"] = [str(term) for term in terms]
     return fields
 
 
 def _histogram(scores: ScoreHistogram, where: str) -> ScoreHistogram:
-    place = f"{where}: field 'histogram'"
+    where_field = f"{where}: field 'histogram'"
     edges = scores["edges"]
     counts = scores["counts"]
     if not counts or len(edges) != len(counts) + 1:
         raise InputError(
-            f"{place} has {len(edges)} edges and {len(counts)} counts; expected one edge more than "
-            "counts"
+            f"{where_field} has {len(edges)} edges and {len(counts)} counts; expected one edge "
+            "more than counts"
         )
     return {
-        "edges": [_number(edge, place) for edge in edges],
-        "counts": [_whole(count, place) for count in counts],
+        "edges": [_number(edge, where_field) for edge in edges],
+        "counts": [_whole(count, where_field) for count in counts],
     }
 
 
 def counted_scores(scores: Sequence[float] | NDArray[np.float64]) -> ScoreHistogram:
     """How many of some scores are in each of 40 bins."""
-    low = min(scores)
-    high = max(scores)
+    min_score = min(scores)
+    max_score = max(scores)
     # Scores that are equal, or nearly so, need bins of some width.
-    if high - low < 1e-3:
-        low = low - 5e-4
-        high = high + 5e-4
-    counts, edges = np.histogram(scores, bins=40, range=(low, high))
+    if max_score - min_score < 1e-3:
+        min_score = min_score - 5e-4
+        max_score = max_score + 5e-4
+    counts, edges = np.histogram(scores, bins=40, range=(min_score, max_score))
     return {"edges": edges.tolist(), "counts": counts.tolist()}
 
 

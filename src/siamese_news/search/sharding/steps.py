@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar
 from zlib import crc32
 
-import msgspec
 import numpy as np
 
 from siamese_news.data.readers import PostStream, open_posts
@@ -38,13 +37,6 @@ from siamese_news.utils.files import atomic_write
 from siamese_news.utils.terminal import counted
 
 T = TypeVar("T")
-
-
-class _Work(TypedDict):
-    """The content of ``work.json``."""
-
-    job: dict[str, Any]
-    shards: Annotated[int, msgspec.Meta(ge=1)]
 
 
 class _ReadPart(TypedDict):
@@ -71,16 +63,10 @@ class _ScoredPart(TypedDict):
     histogram: Counted
 
 
-class _TakenIds(TypedDict):
-    """The content of ``n.taken.json``."""
-
-    ids: list[str]
-
-
 class ShardFolder:
     """Files of a search in parts. Every file appears whole, or not at all.
 
-    ``work.json`` has the job and the number of parts, `shards`. For part n there are
+    ``work.json`` has the ``job`` and the number of parts, ``shards``. For part n there are
     ``n.read.json`` (once its posts are read and observed), ``n.scored.json`` (once its rows are
     written), and the files that these name. ``pool`` has the sum of the observations.
     """
@@ -96,9 +82,9 @@ class ShardFolder:
         if not path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             write_state(path, {"job": dict(job), "shards": shards})
-        work = read_state(path, _Work, self._remedy)
-        check_job(self.path, work["job"], job, "remove the folder to start over")
-        self.shards = work["shards"]
+        saved_job = read_state(path, dict[str, Any], self._remedy)
+        check_job(self.path, saved_job["job"], job, "remove the folder to start over")
+        self.shards = saved_job["shards"]
 
     def file(self, index: int, name: str) -> Path:
         """A file of part `index`, from 0."""
@@ -131,7 +117,7 @@ class ShardFolder:
         name = "taken.json"
         if not self.file(index, name).exists():
             return []
-        return self.read(index, name, _TakenIds)["ids"]
+        return self.read(index, name, dict[str, Any])["ids"]
 
     @property
     def pool(self) -> Path:
@@ -171,19 +157,19 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     window = query.window()
     spool = Spool(folder.file(index, "spool").open("wb"), shared=True)
     hashes = array("q")
-    places = array("q")
+    positions = array("q")
     texts = array("q")
     with folder.file(index, "ids").open("wb") as ids:
         for number, rows in enumerate(blocks(pool)):
             names = [post.id for post in rows]
             ids.write("\n".join([*names, ""]).encode())
             hashes.extend(map(stable_hash, names))
-            here = stream.places[: len(rows)]
+            block_positions = stream.places[: len(rows)]
             del stream.places[: len(rows)]
-            places.extend(here)
-            for post, place in zip(rows, here, strict=True):
+            positions.extend(block_positions)
+            for post, position in zip(rows, block_positions, strict=True):
                 # A platform gives each id once, so an id with another text is the same post.
-                once = stream.detected[place >> 40].platform_ids
+                once = stream.detected[position >> 40].platform_ids
                 texts.append(0 if once else crc32(post.text.encode()))
             block_window = window(rows)
             block = Block(number, block_window, content_of(scorer, block_window))
@@ -193,29 +179,29 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     spool.close()
     # The hashes of the ids, sorted, each with its place in the input, a checksum of the text, and
     # its number here.
-    keys = np.array([hashes, places, texts], np.int64)
+    keys = np.array([hashes, positions, texts], np.int64)
     order = np.argsort(keys[0], kind="stable")
     np.save(folder.file(index, "keys.npy"), np.vstack([keys[:, order], order]))
     state = b"" if observer is None else observer.state()
     _write_bytes(folder.file(index, "observed"), state)
-    done = {
+    record = {
         "blocks": spool.index,
         "checksums": folder.checksums(index, "spool", "ids", "keys.npy", "observed"),
         "counts": asdict(stream.counts),
         "window": [window.outside, window.undated, window.dated],
         "sample": [[p.id, p.text, metadata_text(p, "lang")] for p in pool.sample()],
     }
-    write_state(folder.file(index, "read.json"), done)
+    write_state(folder.file(index, "read.json"), record)
     return f"{counted(stream.counts.read, 'post')} read"
 
 
 def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     """Write the rows that the query keeps."""
     scorer = _scorer(opened, folder)
-    part = folder.read(index, "read.json", _ReadPart)
-    folder.check(index, part["checksums"], "spool")
+    read_part = folder.read(index, "read.json", _ReadPart)
+    folder.check(index, read_part["checksums"], "spool")
     file = folder.file(index, "spool").open("rb")
-    spool = Spool(file, part["blocks"], shared=True)
+    spool = Spool(file, read_part["blocks"], shared=True)
     counts = ScoreCounts()
     rows = 0
     total = 0
@@ -229,13 +215,13 @@ def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
             rows += len(lines)
             total += len(block.posts)
     spool.close()
-    done = {
+    record = {
         "scored": total,
         "rows": rows,
         "checksum": checksum_of(path),
         "histogram": counts.plain(),
     }
-    write_state(folder.file(index, "scored.json"), done)
+    write_state(folder.file(index, "scored.json"), record)
     return f"{counted(total, 'post')} scored, {rows:,} kept"
 
 
@@ -304,10 +290,10 @@ def finish(
     rows = folder.path / "rows"
     with rows.open("wb") as target:
         for index in range(folder.shards):
-            part = folder.read(index, "scored.json", _ScoredPart)
+            scored_part = folder.read(index, "scored.json", _ScoredPart)
             sample += folder.read(index, "read.json", _ReadPart)["sample"]
             path = folder.file(index, "rows")
-            if checksum_of(path) != part["checksum"]:
+            if checksum_of(path) != scored_part["checksum"]:
                 raise InputError(
                     f"{path}: is not the file that was written; remove "
                     f"{folder.file(index, 'scored.json').name} as well and run the same command "
@@ -315,9 +301,9 @@ def finish(
                 )
             with path.open("rb") as source:
                 shutil.copyfileobj(source, target, 1 << 20)
-            scores.update(part["histogram"])
-            scored = scored + part["scored"]
-            kept_posts = kept_posts + part["rows"]
+            scores.update(scored_part["histogram"])
+            scored = scored + scored_part["scored"]
+            kept_posts = kept_posts + scored_part["rows"]
     sampled = [Post(id, text, {"lang": lang}) for id, text, lang in sample]
     opened.languages.note(sampled)
     if opened.second_look is not None:
@@ -341,14 +327,14 @@ def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
     window = opened.window
     window.start()
     for index in range(folder.shards):
-        part = folder.read(index, "read.json", _ReadPart)
-        counts = asdict(part["counts"])
+        read_part = folder.read(index, "read.json", _ReadPart)
+        counts = asdict(read_part["counts"])
         reasons.update(counts.pop("reasons"))
         lost.update(counts.pop("lost"))
         examples.append(counts.pop("example"))
         unreadable = counts.pop("unreadable")  # each part looks at all files
         sums.update(counts)
-        outside, undated, dated = part["window"]
+        outside, undated, dated = read_part["window"]
         window.outside += outside
         window.undated += undated
         window.dated += dated
@@ -368,20 +354,20 @@ def _take_duplicates(folder: ShardFolder) -> list[int]:
     """
     parts = range(folder.shards)
     keys = [np.load(folder.file(index, "keys.npy"), mmap_mode="r") for index in parts]
-    hashes = _repeated([part[0] for part in keys])
+    hashes = _repeated([shard_keys[0] for shard_keys in keys])
     if not len(hashes):
         return []
     # Place in the input, part, id, and checksum of the text behind these hashes.
     shared_ids: list[tuple[int, int, str, int]] = []
-    for index, part in enumerate(keys):
-        is_shared = np.isin(part[0], hashes)
-        _, places, texts, numbers = part[:, is_shared].tolist()
-        rows = dict(zip(numbers, zip(places, texts, strict=True), strict=True))
+    for index, shard_keys in enumerate(keys):
+        is_shared = np.isin(shard_keys[0], hashes)
+        _, positions, texts, numbers = shard_keys[:, is_shared].tolist()
+        rows = dict(zip(numbers, zip(positions, texts, strict=True), strict=True))
         with folder.file(index, "ids").open("rb") as stream:
             for number, line in enumerate(stream):
                 if number in rows:
-                    place, text = rows[number]
-                    shared_ids.append((place, index, line[:-1].decode(), text))
+                    position, text = rows[number]
+                    shared_ids.append((position, index, line[:-1].decode(), text))
     first_texts: dict[str, int] = {}
     duplicates: dict[int, set[str]] = {}
     for _, index, name, text in sorted(shared_ids):
@@ -410,8 +396,8 @@ def _repeated(parts: Sequence[np.ndarray]) -> np.ndarray:
     for lowest, highest in pairwise(bounds):
         cuts = []
         for hashes in parts:
-            first, end = np.searchsorted(hashes, [lowest, highest])
-            cuts.append(hashes[first:end])
+            start, end = np.searchsorted(hashes, [lowest, highest])
+            cuts.append(hashes[start:end])
         # A stable sort is fast here, because each part is sorted.
         together = np.sort(np.concatenate(cuts), kind="stable")
         repeated.append(together[1:][together[1:] == together[:-1]])
@@ -432,7 +418,7 @@ def _write_rejected(folder: ShardFolder, stream: PostStream, out: Path | None) -
     path = out.with_name(out.name + ".rejected.jsonl")
     if not rows and not path.exists():
         return
-    place = {file.source: n for n, file in enumerate(stream.detected)}
-    rows.sort(key=lambda row: (place.get(row[0], 0), row[1]))
+    source_numbers = {file.source: n for n, file in enumerate(stream.detected)}
+    rows.sort(key=lambda row: (source_numbers.get(row[0], 0), row[1]))
     with atomic_write(path) as target:
         target.writelines(line for _, _, line in rows)

@@ -64,8 +64,8 @@ def filter_together(
         ray()
         out = out.resolve()
         query = replace(query, out=out)
-    with partial_place(out, resume=resume) as place:
-        folder = ShardFolder(place)
+    with partial_place(out, resume=resume) as partial_path:
+        folder = ShardFolder(partial_path)
         if folder.path.exists() and not resume:
             raise InputError(
                 f"{folder.path}: left by an unfinished run; continue with --resume, or remove it "
@@ -100,16 +100,17 @@ def _run(
 ) -> tuple[Outcome, list[str]]:
     """Do every step of every unfinished part, merge, and write the results; see `finish`."""
     while True:
-        for index, done in run(folder.missing(step_of(folder)[0])):
-            say(f"shard {index + 1} of {folder.shards}: {done}")
+        for index, report in run(folder.missing(step_of(folder)[0])):
+            say(f"shard {index + 1} of {folder.shards}: {report}")
         if folder.pool.exists():
             return finish(opened, folder, stream)
         if duplicates := merge(
             opened, folder, lambda reason: say(f"the posts are scored: {reason}")
         ):
-            some = ", ".join(str(index + 1) for index in duplicates[:10])
+            shard_names = ", ".join(str(index + 1) for index in duplicates[:10])
             say(
-                f"shards {some} share post ids with other shards: reading them again without these"
+                f"shards {shard_names} share post ids with other shards: reading them again without "
+                "these"
             )
 
 
@@ -124,7 +125,7 @@ class Worker:
         self._query, self._seeds, self._folder = job
         self._opened: OpenQuery | None = None
 
-    def advance(self, part: int) -> tuple[int, str]:
+    def advance(self, index: int) -> tuple[int, str]:
         """Do the next step of a part: the part, and a report."""
         use_threads(self._query.threads or 1)
         try:
@@ -132,7 +133,7 @@ class Worker:
                 model = open_named(self._query.model)
                 self._opened = OpenQuery(self._query, self._seeds, *model)
             _, step = step_of(self._folder)
-            return part, step(self._opened, self._folder, part)
+            return index, step(self._opened, self._folder, index)
         except OSError as error:
             raise InputError(
                 f"{error.filename or self._folder.path}: {error.strerror or error}; {_KEPT}"
@@ -157,8 +158,8 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _advance(part: int) -> tuple[int, str]:
-    return _workers[0].advance(part)
+def _advance(index: int) -> tuple[int, str]:
+    return _workers[0].advance(index)
 
 
 @contextmanager
@@ -167,7 +168,7 @@ def local_workers(count: int, job: Job) -> Iterator[Run]:
     context = importing([__name__])  # no effect if it was called before
 
     def run(parts: Sequence[int]) -> Iterator[tuple[int, str]]:
-        futures = [pool.submit(_advance, part) for part in parts]
+        futures = [pool.submit(_advance, index) for index in parts]
         processes = multiprocessing.active_children()
         try:
             for future in as_completed(futures):
@@ -178,12 +179,12 @@ def local_workers(count: int, job: Job) -> Iterator[Run]:
                 for process in processes
                 if process.exitcode not in (None, 0, -signal.SIGTERM)
             ]
-            how = [
+            endings = [
                 f"(process {process.pid}) {_end(process.exitcode or 0)}"
                 for process in ended
             ]
             raise InputError(
-                f"a worker {how[0] if how else 'ended'}; {_KEPT}"
+                f"a worker {endings[0] if endings else 'ended'}; {_KEPT}"
             ) from None
 
     with ProcessPoolExecutor(count, context, _begin, (job, os.getcwd())) as pool:
@@ -243,7 +244,7 @@ def ray_workers(count: int, job: Job, address: str | None) -> Iterator[Run]:
     def run(parts: Sequence[int]) -> Iterator[tuple[int, str]]:
         try:
             yield from ActorPool(actors).map_unordered(
-                lambda worker, part: worker.advance.remote(part), parts
+                lambda worker, index: worker.advance.remote(index), parts
             )
         except RayTaskError as error:
             raise InputError(str(error.cause)) from None

@@ -51,43 +51,43 @@ def jetstream(
     if urlsplit(address).scheme not in ("ws", "wss") or not urlsplit(address).hostname:
         raise InputError(f"--source {address}: expected an address such as {PUBLIC}")
     reader = LineReader("jetstream", _EVENT, fields)
-    last = int(cursor.get("time_us", 0))
+    last_time = int(cursor.get("time_us", 0))
     lines = int(cursor.get("lines", 0))
     pause = pauses[0]
     while True:
-        before = last
+        resume_time = last_time
         try:
-            with connect(_from(address, last), max_size=LINE_CAP) as socket:
+            with connect(_from(address, last_time), max_size=LINE_CAP) as socket:
                 for messages in _received(socket, stall):
                     events = []
                     times = _times(messages)
-                    if times and before and min(times) > before:
-                        events = [Event("gap", _gap(before, min(times)))]
-                    before = 0 if times else before
-                    last = max([last, *times])
+                    if times and resume_time and min(times) > resume_time:
+                        events = [Event("gap", _gap(resume_time, min(times)))]
+                    resume_time = 0 if times else resume_time
+                    last_time = max([last_time, *times])
                     pause = pauses[0] if times else pause
                     data = b"".join(messages)
-                    at = {"time_us": last, "lines": lines + len(messages)}
+                    at = {"time_us": last_time, "lines": lines + len(messages)}
                     yield reader(data, at, lines, *events)
                     lines += len(messages)
         except (OSError, WebSocketException) as error:
             message = f"jetstream: {type(error).__name__}: {error}; trying again in {pause:g} s"
         yield Batch(
             [],
-            {"time_us": last, "lines": lines},
+            {"time_us": last_time, "lines": lines},
             events=[Event("reconnected", message)],
         )
         until = time.monotonic() + pause
-        while (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, TICK))
-            yield Batch([], {"time_us": last, "lines": lines})
+        while (seconds_left := until - time.monotonic()) > 0:
+            time.sleep(min(seconds_left, TICK))
+            yield Batch([], {"time_us": last_time, "lines": lines})
         pause = min(2 * pause, pauses[1])
 
 
-def _from(address: str, last: int) -> str:
-    if not last:
+def _from(address: str, last_time: int) -> str:
+    if not last_time:
         return address
-    return f"{address}{'&' if urlsplit(address).query else '?'}cursor={max(last - _OVERLAP, 1)}"
+    return f"{address}{'&' if urlsplit(address).query else '?'}cursor={max(last_time - _OVERLAP, 1)}"
 
 
 def _received(socket: Any, stall: float) -> Iterator[list[bytes]]:
@@ -105,8 +105,11 @@ def _received(socket: Any, stall: float) -> Iterator[list[bytes]]:
         closed: ConnectionClosed | None = None
         until = time.monotonic() + min(TICK, stall)
         try:
-            while len(messages) < _TOGETHER and (left := until - time.monotonic()) > 0:
-                messages.append(_line(socket.recv(timeout=left)))
+            while (
+                len(messages) < _TOGETHER
+                and (seconds_left := until - time.monotonic()) > 0
+            ):
+                messages.append(_line(socket.recv(timeout=seconds_left)))
                 until = min(until, time.monotonic() + _COLLECT)
         except TimeoutError:
             pass
@@ -139,9 +142,9 @@ def _times(messages: list[bytes]) -> list[int]:
     return times
 
 
-def _gap(before: int, after: int) -> str:
+def _gap(gap_start: int, gap_end: int) -> str:
     moments = [
         time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at / 1e6))
-        for at in (before, after)
+        for at in (gap_start, gap_end)
     ]
     return f"jetstream: a gap: the server has nothing from {moments[0]} to {moments[1]}"

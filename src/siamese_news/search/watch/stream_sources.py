@@ -73,20 +73,22 @@ class LineReader:
         }
         self.found: Detected = detect(self._source, Choice(**chosen))
 
-    def __call__(self, data: bytes, cursor: Cursor, before: int, *more: Event) -> Batch:
-        """The posts of complete lines, which follow `before` others and end at the cursor."""
+    def __call__(
+        self, data: bytes, cursor: Cursor, line_offset: int, *events: Event
+    ) -> Batch:
+        """The posts of complete lines, which follow `line_offset` others and end at the cursor."""
         counts = Counts()
         posts = list[Post]()
         rejections = list[Rejection]()
         stream = as_utf8(io.BufferedReader(io.BytesIO(data)), self.found.encoding)
         rows = (
-            (line + before, record, row)
+            (line + line_offset, record, row)
             for line, record, row in json_rows(stream, None)
         )
-        for some, _, bad in post_blocks(rows, self._source, self.found, counts):
-            posts += some
+        for block, _, bad in post_blocks(rows, self._source, self.found, counts):
+            posts += block
             rejections += bad
-        return Batch(posts, cursor, rejections, counts, more)
+        return Batch(posts, cursor, rejections, counts, events)
 
 
 def standard_input(cursor: Cursor, fields: Mapping[str, Any]) -> Iterator[Batch]:
@@ -124,13 +126,13 @@ def standard_input(cursor: Cursor, fields: Mapping[str, Any]) -> Iterator[Batch]
                     f"{name}: is {reader.found.described}; expected JSON lines in UTF-8 or "
                     "another encoding of bytes; search other files with siamese-news filter"
                 )
-            before = seen["lines"]
+            line_offset = seen["lines"]
             seen = {**seen, "bytes": seen["bytes"] + len(lines)}
             seen |= {
                 "crc": zlib.crc32(lines, seen["crc"]),
-                "lines": before + lines.count(b"\n"),
+                "lines": line_offset + lines.count(b"\n"),
             }
-            yield reader(lines, seen, before, *events)
+            yield reader(lines, seen, line_offset, *events)
         events = []
     if skip > 0:
         raise InputError(f"{name}: {_OTHER}")
@@ -143,8 +145,8 @@ def _beginning(
 
     `seen` is the cursor of the run before; an event tells what became of it.
     """
-    first = zlib.crc32(lines.partition(b"\n")[0])
-    skip = seen["bytes"] if seen.get("first") == first else 0
+    first_line_crc = zlib.crc32(lines.partition(b"\n")[0])
+    skip = seen["bytes"] if seen.get("first") == first_line_crc else 0
     if skip:
         remark = f"{name}: begins as before; earlier posts are skipped"
         return seen, skip, [Event("skipped", remark)]
@@ -156,7 +158,7 @@ def _beginning(
         "bytes": 0,
         "crc": 0,
         "lines": seen.get("lines", 0),
-        "first": first,
+        "first": first_line_crc,
         "looked": min(len(lines), _READ),
     }
     return fresh, 0, events
@@ -169,16 +171,16 @@ def _piped() -> Iterator[bytes]:
     held = b""
     while True:
         try:
-            more = chunks.get(timeout=TICK)
+            chunk = chunks.get(timeout=TICK)
         except queue.Empty:
             yield b""
             continue
-        if isinstance(more, BaseException):
+        if isinstance(chunk, BaseException):
             with reading("standard input"):
-                raise more
-        if not more:
+                raise chunk
+        if not chunk:
             break
-        lines, held = cut(held + more)
+        lines, held = cut(held + chunk)
         if lines:
             yield lines
     if held:

@@ -40,22 +40,18 @@ _REMEDY = "start over with another --out"
 _STREAMED = ("cluster", "cluster_size")  # columns that need all rows
 
 
-class _Sizes(TypedDict):
-    """The committed bytes of the files that grow."""
-
-    rows: Count
-    rejected: Count
-    log: Count
-
-
 class _Checkpoint(TypedDict):
-    """The content of ``checkpoint.json``; `state` is the number of updates of the scores."""
+    """The content of ``checkpoint.json``.
+
+    `state` is the number of updates of the scores, `sizes` are the committed bytes of the files
+    that grow.
+    """
 
     job: dict[str, Any]
     cursor: Cursor
     counts: dict[str, int]
     state: Count
-    sizes: _Sizes
+    sizes: dict[str, Count]
     window: WindowState
 
 
@@ -190,10 +186,10 @@ class Watch:
         """Score the posts of a batch, and update the scores when it is due."""
         self._count(batch)
         posts = self._new(batch.posts)
-        while some := list(islice(posts, min(self.window.room, BLOCK))):
+        while block := list(islice(posts, min(self.window.room, BLOCK))):
             room = self.window.room
-            self._score(some)
-            if len(some) == room:
+            self._score(block)
+            if len(block) == room:
                 self.window.settle()
                 self._settled()
 
@@ -245,9 +241,12 @@ class Watch:
         window = self.window
         self._use(window.scorer())
         self.state += 1
-        first = window.chunks[0].start if window.chunks else 0
+        window_start = window.chunks[0].start if window.chunks else 0
         self._note(
-            "settled", state=self.state, first=first, posts=window.position - first
+            "settled",
+            state=self.state,
+            first=window_start,
+            posts=window.position - window_start,
         )
 
     def _use(self, scorer: Scorer) -> None:
@@ -274,10 +273,10 @@ class Watch:
             count for name, count in counts.items() if name.startswith("rejected")
         )
         window = self.window
-        first = window.chunks[0].start if window.chunks else window.growing.start
+        window_start = window.chunks[0].start if window.chunks else window.growing.start
         line = (
             f"{counted(counts['read'], 'post')}, {counts['found']:,} found, {rate:,.0f} posts/s; "
-            f"scores {self.state}, by {counted(window.growing.start - first, 'post')}"
+            f"scores {self.state}, by {counted(window.growing.start - window_start, 'post')}"
         )
         line += f"; {counted(rejected, 'row')} rejected" if rejected else ""
         for name, name_of in _ODD.items():
@@ -292,7 +291,7 @@ class Watch:
 def _deferred() -> Iterator[list[int]]:
     """Note Ctrl-C and `ENDING` in the list, and follow them at the end of the block."""
     came: list[int] = []
-    before = {
+    handlers = {
         number: signal.signal(number, lambda number, _: came.append(number))
         for number in (signal.SIGINT, *ENDING)
         if signal.getsignal(number) != signal.SIG_IGN
@@ -300,7 +299,7 @@ def _deferred() -> Iterator[list[int]]:
     try:
         yield came
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
     if came:
         os.kill(os.getpid(), came[0])

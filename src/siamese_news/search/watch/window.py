@@ -30,9 +30,9 @@ def next_settling(position: int, window: int) -> int:
     The scores are updated at each tenth of the window. Before the first tenth they are updated at a
     half, a quarter and so on of it, so that a stream without a warm start soon has useful scores.
     """
-    point = every = max(window // _PARTS, 1)
-    if position >= every:
-        return (position // every + 1) * every
+    point = interval = max(window // _PARTS, 1)
+    if position >= interval:
+        return (position // interval + 1) * interval
     while point // 2 > max(position, _FIRST - 1):
         point //= 2
     return point
@@ -93,8 +93,8 @@ class PostWindow:
             if chunk.start >= 0:
                 self.known.update(post.id for post in posts_in(self._path(chunk)))
         self._begin(growing)
-        for some in blocks(posts_in(self._path(self.growing))):
-            self._take(some, self.content(some))
+        for block in blocks(posts_in(self._path(self.growing))):
+            self._take(block, self.content(block))
         self.tidy()
 
     @property
@@ -108,8 +108,8 @@ class PostWindow:
         self.position = -len(recent)
         self._begin(Chunk(0, self.position))
         stream = iter(recent)
-        while some := list(islice(stream, max(self._posts // _PARTS, 1))):
-            for piece in blocks(some):
+        while chunk_posts := list(islice(stream, max(self._posts // _PARTS, 1))):
+            for piece in blocks(chunk_posts):
                 self.add(piece, self.content(piece))
             self._close()
         self.known.clear()

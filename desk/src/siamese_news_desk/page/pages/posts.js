@@ -123,14 +123,14 @@ if (list) {
     }
   });
 
-  // A bar of the timeline fills in the dates. Days count from the year 1, as in the charts.
-  const iso = (day) => new Date((day - 719163) * 864e5).toISOString().slice(0, 10);
+  // A bar of the timeline fills in the dates. Its number counts from 1970, as in the charts.
+  const iso = (day) => new Date(day * 864e5).toISOString().slice(0, 10);
   const span = (unit, at) => {
     if (unit === "hour") return [iso(Math.floor(at / 24)), iso(Math.floor(at / 24))];
     if (unit === "day") return [iso(at), iso(at)];
-    const [year, month, months] = unit === "month" ? [Math.floor(at / 12), at % 12, 1] : [at, 0, 12];
-    const day = (m, d) => new Date(Date.UTC(year, m, d)).toISOString().slice(0, 10);
-    return [day(month, 1), day(month + months, 0)];
+    const months = unit === "month" ? 1 : 12;
+    const day = (month, d) => new Date(Date.UTC(1970, month, d)).toISOString().slice(0, 10);
+    return [day(at * months, 1), day((at + 1) * months, 0)];
   };
   const { start, end } = controls.elements;
   const dates = (from, to) => {
