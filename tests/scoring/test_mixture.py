@@ -702,7 +702,7 @@ def test_a_texts_key_is_its_words_in_their_order():
 
 def test_one_head_alone(two_heads):
     scorer = mixture_scorer(two_heads, ARTICLES)
-    lexical, dense = scorer.basis.articles.heads(scorer.setting.read(POSTS))
+    lexical, dense = scorer.basis.articles.heads(scorer.setting.reader(POSTS))
     words = open_scorer(two_heads, ARTICLES, fusion="words")
     vectors = open_scorer(two_heads, ARTICLES, fusion="vectors")
     np.testing.assert_allclose(words.scores(POSTS), lexical, atol=1e-6)

@@ -218,7 +218,7 @@ def test_chunks_are_forgotten_when_there_are_too_many():
         tokenized.append(chunk)
         return [-len(chunk)], {}
 
-    table = alone(ids, most=4)
+    table = alone(ids, capacity=4)
     for text in ("the river the river", "a flood", "the boat", "the river"):
         assert (-table.of([text], LONGEST).flat).tolist() == list(
             map(len, text.split())
@@ -236,7 +236,7 @@ def test_long_chunks_are_bounded_too():
 
 
 def test_chunks_of_very_many_tokens_are_bounded_too():
-    table = alone(lambda chunk: ([-1] * 50, {}), most=40)
+    table = alone(lambda chunk: ([-1] * 50, {}), capacity=40)
     for _ in range(9):
         table.of(["a b c d", "e f"], LONGEST)
         assert len(table._ids.flat) < 1_000

@@ -99,7 +99,7 @@ def test_what_it_remembers_is_bounded_and_stays_at_home():
 @settings(deadline=None)
 def test_forgetting_chunks_never_changes_a_result(batches):
     vocabulary = Vocabulary(WORDS, unknown="hash")
-    chunks = ChunkIds(partial(_named, vocabulary, str.split), len(WORDS), most=2)
+    chunks = ChunkIds(partial(_named, vocabulary, str.split), len(WORDS), capacity=2)
     for batch in batches:
         token_ids = chunks.of(["  ".join(batch)], 100)
         assert token_ids.flat.tolist() == vocabulary.id_list(batch)

@@ -31,8 +31,8 @@ class Rest:
         counts = self.pool.of(columns)
         if self.near:
             _, features, _ = terms.distinct(self.near)
-            _, places = places_among(columns, features)
-            counts_near = np.bincount(places, minlength=len(columns))
+            _, column_of_feature = places_among(columns, features)
+            counts_near = np.bincount(column_of_feature, minlength=len(columns))
             counts = counts - self.share * counts_near
         return rarity(counts, self.pool.posts - self.share * len(self.near))
 
@@ -57,11 +57,11 @@ class Group:
             values = vectors.data[entries]
             for paired in (False, True):
                 group = (columns[ids] >= FIRST_BIGRAM) == paired
-                before = np.linalg.norm(values[group])
+                length = np.linalg.norm(values[group])
                 values[group] *= factors[ids[group]]
-                after = np.linalg.norm(values[group])
-                if after > 0:
-                    values[group] *= before / after
+                weakened_length = np.linalg.norm(values[group])
+                if weakened_length > 0:
+                    values[group] *= length / weakened_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +174,8 @@ class ArticleVectors:
                 weights = articles.terms.focused(pool, degree)
             rows = np.flatnonzero(degrees == degree)
             self.groups.append(self._group(weights, rows, lists, by_list))
-        for article, rest in (rests or {}).items():
-            rarities = rest.rarity(articles.terms, self.columns)
+        for article, background_posts in (rests or {}).items():
+            rarities = background_posts.rarity(articles.terms, self.columns)
             group, row = self.group_of(article)
             group.weaken(row, rarities, self.columns)
 
@@ -235,8 +235,8 @@ class ArticleVectors:
         )
         # (rows, lists) of ones: the rows without a list take nothing.
         count = len(expanded)
-        places = (np.flatnonzero(is_expanded), np.arange(count))
-        spread = sparse.csr_matrix((np.ones(count), places), shape=(len(rows), count))
+        entries = (np.flatnonzero(is_expanded), np.arange(count))
+        spread = sparse.csr_matrix((np.ones(count), entries), shape=(len(rows), count))
         own_shares = self.kept[rows]
         from_article = sparse.diags_array(own_shares) @ unexpanded
         from_posts = sparse.diags_array(1 - own_shares) @ (spread @ means)
@@ -267,22 +267,22 @@ class ArticleVectors:
         """
         if articles is None:
             articles = range(len(self))
-        wanted = np.array(articles, np.int64)
+        numbers = np.array(articles, np.int64)
         place_of = np.full(len(self), -1)
-        place_of[wanted] = np.arange(len(wanted))
-        lexical = np.zeros((len(wanted), len(posts.ids)), np.float32)
+        place_of[numbers] = np.arange(len(numbers))
+        lexical = np.zeros((len(numbers), len(posts.ids)), np.float32)
         for group in self.groups:
-            places = place_of[group.rows]
-            rows = np.flatnonzero(places >= 0)
+            output_rows = place_of[group.rows]
+            rows = np.flatnonzero(output_rows >= 0)
             if len(rows):
                 # A selection copies the vectors, and most often all are wanted.
                 everything = len(rows) == len(group.rows)
                 of_articles = group.vectors if everything else group.vectors[rows]
                 of_posts = posts.weighted(group.weights, self.columns)
-                lexical[places[rows]] = (of_articles @ of_posts.T).toarray()
+                lexical[output_rows[rows]] = (of_articles @ of_posts.T).toarray()
         if posts.vectors is None:
             return lexical, None
-        return lexical, self.cosines(posts.vectors, wanted)
+        return lexical, self.cosines(posts.vectors, numbers)
 
     def cosines(
         self, vectors: NDArray[np.float32], articles: Ids

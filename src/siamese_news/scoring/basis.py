@@ -32,7 +32,7 @@ class Setting:
         options: the numbers; without the dense head, those of it are 0.
         about: with `one_story` and `positives` as in `open_scorer`.
         vocabulary: of the model.
-        read: reads posts for both heads, `read_words` for the lexical head alone.
+        reader: reads posts for both heads, `word_reader` for the lexical head alone.
         articles: as both heads read them.
         words: their word ids, with the words outside the vocabulary.
         foreign: (A,) whether the vocabulary lacks an article's language.
@@ -44,8 +44,8 @@ class Setting:
     one_story: bool
     positives: int
     vocabulary: Vocabulary
-    read: PostReader
-    read_words: PostReader
+    reader: PostReader
+    word_reader: PostReader
     articles: ReadArticles
     words: TokenIds
     foreign: NDArray[np.bool_]
@@ -60,7 +60,7 @@ class Setting:
             check_texts(posts, f"{method}: posts")
         step = max(1, _CELLS // max(len(self), 1))
         for start in range(0, len(posts), step):
-            yield start, self.read(posts[start : start + step])
+            yield start, self.reader(posts[start : start + step])
 
     def counted(self, near: NDArray[np.bool_]) -> NDArray[np.int64]:
         """(A,) how many posts are about each article's story, given which are near it: (A, P).

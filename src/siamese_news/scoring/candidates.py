@@ -31,8 +31,8 @@ def content_keys(
     lengths = joined.lengths
     ends = joined.offsets[1:]
     flat = joined.flat.astype(np.uint64)
-    places = np.arange(len(flat)) - np.repeat(ends - lengths, lengths)
-    by_place = mix(places.astype(np.uint64) + np.uint64(1))
+    positions = np.arange(len(flat)) - np.repeat(ends - lengths, lengths)
+    by_place = mix(positions.astype(np.uint64) + np.uint64(1))
     sums = np.zeros(len(flat) + 1, np.uint64)
     np.cumsum(mix(flat + by_place), out=sums[1:])  # wraps, and so do the differences
     text_sums = sums[ends] - sums[ends - lengths]
@@ -90,26 +90,26 @@ class Candidates:
         texts = TokenIds.of(texts)
         millionths = np.rint(scores.astype(np.float64) * 1e6).astype(np.int64)
         is_wanted = (millionths >= self._least[:, None]).any(axis=0)
-        wanted = np.flatnonzero(is_wanted)
-        if not len(wanted):
+        rows = np.flatnonzero(is_wanted)
+        if not len(rows):
             return
-        vectors_wanted = None if vectors is None else vectors[wanted]
-        keys_of_wanted = content_keys(texts.take(wanted), vectors_wanted)
-        keys, first = np.unique(keys_of_wanted, return_index=True)
-        wanted = wanted[first]  # each text once
-        used = np.zeros(len(keys), bool)
-        for article, line in enumerate(millionths[:, wanted]):
+        vectors_wanted = None if vectors is None else vectors[rows]
+        keys_of_wanted = content_keys(texts.take(rows), vectors_wanted)
+        keys, first_with_key = np.unique(keys_of_wanted, return_index=True)
+        rows = rows[first_with_key]  # each text once
+        is_candidate = np.zeros(len(keys), bool)
+        for article, line in enumerate(millionths[:, rows]):
             good = np.flatnonzero(line >= self._least[article])
             if len(good) > self.count:
-                place = len(good) - self.count
-                floor = np.partition(line[good], place)[place]
+                cut = len(good) - self.count
+                floor = np.partition(line[good], cut)[cut]
                 good = good[line[good] >= floor]
             if len(good):
-                used[good] = True
+                is_candidate[good] = True
                 self._extend(article, keys[good], line[good])
-        rows = wanted[used]
-        vectors_used = None if vectors is None else vectors[rows]
-        self._remember(keys[used].tolist(), texts.take(rows), vectors_used)
+        text_rows = rows[is_candidate]
+        vectors_used = None if vectors is None else vectors[text_rows]
+        self._remember(keys[is_candidate].tolist(), texts.take(text_rows), vectors_used)
         if len(self._texts) > self._limit:
             self._forget()
 
@@ -206,13 +206,13 @@ class Candidates:
             return None
         return np.stack([np.frombuffer(self._vectors[key], np.float16) for key in keys])
 
-    def merge(self, other: "Candidates") -> None:
+    def merge(self, candidates: "Candidates") -> None:
         """Add the lists of another scorer of the same articles, over other posts."""
         for article in range(self.articles):
-            self._extend(article, *other.best(article))
-        self._texts |= other._texts
-        self._vectors |= other._vectors
-        self.unknown |= other.unknown
+            self._extend(article, *candidates.best(article))
+        self._texts |= candidates._texts
+        self._vectors |= candidates._vectors
+        self.unknown |= candidates.unknown
         self._forget()
 
     def plain(self) -> dict[str, NDArray[Any]]:
@@ -251,11 +251,11 @@ class Candidates:
         starts_of_next = np.cumsum(counts)[:-1]
         keys = np.split(saved["candidate_keys"], starts_of_next)
         scores = np.split(saved["candidate_scores"], starts_of_next)
-        for article, place in enumerate(which):
-            candidates._keys[article] = keys[place]
-            candidates._scores[article] = scores[place]
-            if len(keys[place]) >= count:
-                candidates._least[article] = int(scores[place].min())
+        for article, saved_article in enumerate(which):
+            candidates._keys[article] = keys[saved_article]
+            candidates._scores[article] = scores[saved_article]
+            if len(keys[saved_article]) >= count:
+                candidates._least[article] = int(scores[saved_article].min())
         text_keys = saved["text_keys"].tolist()
         ends = np.cumsum(saved["text_lengths"])
         starts = ends - saved["text_lengths"]
@@ -292,13 +292,15 @@ class TextTable:
     ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float32]]:
         """Articles, places among P texts, and values, of the texts that are in the table."""
         keys = content_keys(texts, vectors)
-        first = np.searchsorted(self._keys, keys, side="left")
-        counts = np.searchsorted(self._keys, keys, side="right") - first
-        places = np.repeat(np.arange(len(keys)), counts)
+        first_rows = np.searchsorted(self._keys, keys, side="left")
+        counts = np.searchsorted(self._keys, keys, side="right") - first_rows
+        positions = np.repeat(np.arange(len(keys)), counts)
         # A text's rows in the table are its first one and those that follow.
         matches_before = np.cumsum(counts) - counts
-        rows = np.arange(len(places)) + np.repeat(first - matches_before, counts)
-        return self._articles[rows], places, self._values[rows]
+        rows = np.arange(len(positions)) + np.repeat(
+            first_rows - matches_before, counts
+        )
+        return self._articles[rows], positions, self._values[rows]
 
 
 def _joined(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:

@@ -51,17 +51,20 @@ class _WordViews:
 
 
 def learn(
-    setting: Setting, before: Basis, pool: PoolState, degrees: Floats | None = None
+    setting: Setting,
+    basis_before: Basis,
+    pool: PoolState,
+    degrees: Floats | None = None,
 ) -> tuple[Basis, Lesson]:
     """What articles are scored by, once a pool was observed.
 
-    `before` is their basis before it. The pool decides the degrees (`Lesson.degrees`) unless they
+    `basis_before` is their basis before it. The pool decides the degrees (`Lesson.degrees`) unless they
     are given.
     """
     options = setting.options
     posts = pool.counts.posts
     alike, trust = _likeness(setting, pool)
-    views = _word_views(setting, before.articles, pool, alike)
+    views = _word_views(setting, basis_before.articles, pool, alike)
     if degrees is None:
         degrees = decided_degrees(setting, pool.about, posts, trust)
     feedback = _feedback(setting, pool, degrees, trust)
@@ -79,9 +82,9 @@ def learn(
     )
     weights = _weights(setting, pool, views)
     surface = passages = smoothed = None
-    if before.surface is not None:
+    if basis_before.surface is not None:
         near = list(map(rules.near, _best_scores(setting, pool)))
-        surface = before.surface.over(pool.surface, posts, trust * near, degrees)
+        surface = basis_before.surface.over(pool.surface, posts, trust * near, degrees)
         if options.passages.weight:
             passages = PassageScores(
                 surface, setting.words, pool.candidates, options.passages
@@ -89,7 +92,7 @@ def learn(
     if options.smoothing.weight:
         smoothed = SmoothedScores(
             pool.candidates,
-            setting.read,
+            setting.reader,
             partial(unsmoothed, articles, weights),
             setting.articles.background,
             options.smoothing,
@@ -113,14 +116,14 @@ def decided_degrees(
 
     Of so many `posts`, `about` (A,) are about an article's story.
     """
-    wanted = setting.about
-    if wanted == "auto" and setting.one_story and setting.positives > 1:
-        wanted = "event"
+    question = setting.about
+    if question == "auto" and setting.one_story and setting.positives > 1:
+        question = "event"
     # In these languages function words alone lift posts above the rule's score, so posts that
     # resemble each other are about an event.
     about = np.where(setting.foreign & (trust >= rules.EVENT), 0, about)
     rule = setting.options.focused_pool
-    return rules.article_degrees(rule, wanted, about, posts, setting.positives)
+    return rules.article_degrees(rule, question, about, posts, setting.positives)
 
 
 def _likeness(setting: Setting, pool: PoolState) -> tuple[Floats, Floats]:
@@ -152,7 +155,7 @@ def _alike(setting: Setting, pool: PoolState, article: int) -> float:
     if not good:
         return 0.0
     around = keys[: rules.AROUND].tolist()
-    posts = setting.read.of_candidates(pool.candidates, around)
+    posts = setting.reader.of_candidates(pool.candidates, around)
     return likeness(posts, setting.articles.background, options.smoothing, good)
 
 
@@ -166,17 +169,19 @@ def _word_views(
     options = setting.options
     candidates = pool.candidates
     views = _WordViews(np.zeros(len(setting)), np.zeros(len(setting)), {})
-    confirms = setting.read.dense and options.agreement.weight > options.dense
+    confirms = setting.reader.dense and options.agreement.weight > options.dense
     smooths = bool(options.smoothing.weight)
     if not (confirms or smooths):
         return views
-    every = range(len(setting))
-    for members, union, lists in candidates.together(every, options.agreement.posts):
-        posts = setting.read.of_candidates(candidates, union.tolist())
+    all_articles = range(len(setting))
+    for members, union, lists in candidates.together(
+        all_articles, options.agreement.posts
+    ):
+        posts = setting.reader.of_candidates(candidates, union.tolist())
         lexical, dense = articles.heads(posts, members)
         for row, (article, keys) in enumerate(zip(members, lists, strict=True)):
-            places = np.searchsorted(union, keys)
-            words = lexical[row, places]
+            columns = np.searchsorted(union, keys)
+            words = lexical[row, columns]
             if smooths and not setting.foreign[article]:
                 best = keys[:FIRST].tolist()
                 views.gates[article] = rules.widening(
@@ -187,11 +192,11 @@ def _word_views(
                 )
             if confirms:
                 assert dense is not None and posts.vectors is not None
-                cosines = dense[row, places]
+                cosines = dense[row, columns]
                 agreed = rules.agreement(options.agreement, words, cosines)
                 if agreed:
                     leading = _leading(options.agreement.weight, words, cosines)
-                    views.leaders[article] = posts.vectors[places[leading]]
+                    views.leaders[article] = posts.vectors[columns[leading]]
                     views.agreed[article] = agreed
     return views
 
@@ -208,7 +213,7 @@ def _shared(setting: Setting, pool: PoolState, article: int, keys: list[int]) ->
     """`Evidence.shared` of an article by the keys of its best posts."""
     articles = setting.articles
     features = articles.terms.features(articles.ids[article])
-    posts = setting.read.of_candidates(pool.candidates, keys)
+    posts = setting.reader.of_candidates(pool.candidates, keys)
     return shared_words(posts, features, articles.background)
 
 
@@ -216,10 +221,12 @@ def _weights(setting: Setting, pool: PoolState, views: _WordViews) -> MixtureWei
     """How much words, vectors and the excess of a cosine weigh."""
     options = setting.options
     excess = options.excess
-    more = options.agreement.weight - options.dense
+    additional_share = options.agreement.weight - options.dense
     shares = np.full(len(setting), options.dense, np.float32)
     for article in views.leaders:
-        shares[article] = options.dense + float(views.agreed[article]) * more
+        shares[article] = (
+            options.dense + float(views.agreed[article]) * additional_share
+        )
     excesses = quantiles = np.zeros(len(setting), np.float32)
     if excess.weight and pool.counts.posts:
         best_scores = _best_scores(setting, pool)
@@ -244,8 +251,8 @@ def _rests(
     for article in np.flatnonzero(setting.foreign & (degrees == 0)).tolist():
         keys, scores = candidates.best(article)
         # Where function words lift most posts, few of these are near.
-        most = min(rules.near(scores), pool.counts.posts // 4)
-        near = [candidates.text(key) for key in keys[:most].tolist()]
+        n_near = min(rules.near(scores), pool.counts.posts // 4)
+        near = [candidates.text(key) for key in keys[:n_near].tolist()]
         rests[article] = Rest(pool.counts, near, float(trust[article]))
     return rests
 

@@ -76,13 +76,13 @@ class MixtureScorer(Scorer):
     @override
     def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
         check_texts(posts, "token_ids: posts")
-        return self.setting.read.token_ids(posts)
+        return self.setting.reader.token_ids(posts)
 
     @override
     def scores(self, posts: Content) -> np.ndarray:
         scores = np.zeros((len(self.setting), len(posts)), np.float32)
-        for start, read in self.setting.blocks(posts, "scores"):
-            scores[:, start : start + len(read.ids)] = self.basis.scores(read)
+        for start, block in self.setting.blocks(posts, "scores"):
+            scores[:, start : start + len(block.ids)] = self.basis.scores(block)
         return scores
 
     @override
@@ -96,12 +96,12 @@ class MixtureScorer(Scorer):
         candidates = self.lesson.pool.candidates
         evidence_of = {}
         for members, union, lists in candidates.together(articles, COMPARED):
-            posts = self.setting.read.of_candidates(candidates, union.tolist())
+            posts = self.setting.reader.of_candidates(candidates, union.tolist())
             scores = self.basis.scores(posts)[members]
             for article, keys, line in zip(members, lists, scores, strict=True):
-                places = np.searchsorted(union, keys)
+                columns = np.searchsorted(union, keys)
                 evidence_of[article] = self._evidence(
-                    self.lesson, article, keys.tolist(), line[places]
+                    self.lesson, article, keys.tolist(), line[columns]
                 )
         return [evidence_of.get(article, Evidence()) for article in articles]
 
@@ -114,7 +114,7 @@ class MixtureScorer(Scorer):
     ) -> Evidence:
         """The evidence of an article by its best posts, best first, and their scores."""
         articles = self.setting.articles
-        posts = self.setting.read.of_candidates(lesson.pool.candidates, keys)
+        posts = self.setting.reader.of_candidates(lesson.pool.candidates, keys)
         features = articles.terms.features(articles.ids[article])
         shared = shared_words(posts, features, articles.background)
         near = int(lesson.pool.about[article])
@@ -146,25 +146,25 @@ class MixtureScorer(Scorer):
         if not isinstance(posts, TokenIds):
             check_texts(posts, "matched_terms: posts")
         articles = self.basis.articles
-        read = self.setting.read_words(posts)
-        lexical, _ = articles.heads(read)
+        features = self.setting.word_reader(posts)
+        lexical, _ = articles.heads(features)
         best = lexical.argmax(axis=0)  # (P,) an article of each post
-        terms: list[list[str]] = [[] for _ in read.ids]
+        terms: list[list[str]] = [[] for _ in features.ids]
         for group in articles.groups:
             posts_of_group = np.flatnonzero(np.isin(best, group.rows))
             if not len(posts_of_group):
                 continue
-            vectors = read.weighted(group.weights, articles.columns)[posts_of_group]
+            vectors = features.weighted(group.weights, articles.columns)[posts_of_group]
             rows = np.searchsorted(group.rows, best[posts_of_group])
             products = sparse.csr_matrix(group.vectors[rows].multiply(vectors))
             counts = np.diff(products.indptr)
-            names = self._names_of_products(read.ids, posts_of_group, products)
+            names = self._names_of_products(features.ids, posts_of_group, products)
             pairs = zip(posts_of_group.tolist(), counts.tolist(), strict=True)
             for post, count in pairs:
                 left_out = self._function_words(int(best[post]))
                 different = dict.fromkeys(islice(names, count))
-                named = [name for name in different if name not in left_out]
-                terms[post] = named[:limit]
+                content_terms = [name for name in different if name not in left_out]
+                terms[post] = content_terms[:limit]
         return terms
 
     def _names_of_products(
@@ -178,7 +178,7 @@ class MixtureScorer(Scorer):
         # Equal products keep their order.
         order = np.lexsort((-products.data, post_of_product))
         ids = self.basis.articles.columns[products.indices[order]]
-        return self.setting.read_words.names_of(texts, post_of_product, ids)
+        return self.setting.word_reader.names_of(texts, post_of_product, ids)
 
     def _function_words(self, article: int) -> frozenset[str]:
         """Words that say nothing to a reader, where they are not among the head's stop words."""
@@ -187,7 +187,7 @@ class MixtureScorer(Scorer):
 
     @override
     def parts_of(self, post: str, article: int) -> ScoreParts:
-        return score_parts(self.basis, self.setting.read, post, article)
+        return score_parts(self.basis, self.setting.reader, post, article)
 
     @override
     def article_term_shares(self, article: int) -> dict[int, float]:
@@ -244,9 +244,9 @@ def mixture_scorer(
         options = replace(options, dense=0.0, excess=DenseExcess(weight=0.0))
     dense = bool(options.dense or options.excess.weight)
     reader = PostReader(model, dense=dense, encoder=encoder)
-    read = ReadArticles.of(model.terms, reader, articles)
-    lacking = [np.sum(ids >= len(model.vocabulary)) for ids in read.ids]
-    lengths = [max(len(ids), 1) for ids in read.ids]
+    read_articles = ReadArticles.of(model.terms, reader, articles)
+    lacking = [np.sum(ids >= len(model.vocabulary)) for ids in read_articles.ids]
+    lengths = [max(len(ids), 1) for ids in read_articles.ids]
     lacking_shares = np.array(lacking) / lengths
     unknown = model.token_ids(articles).unknown if options.surface.weight else {}
     setting = Setting(
@@ -255,10 +255,10 @@ def mixture_scorer(
         one_story=one_story,
         positives=len(articles) if positives is None else positives,
         vocabulary=model.vocabulary,
-        read=reader,
-        read_words=PostReader(model, dense=False),
-        articles=read,
-        words=replace(TokenIds.of(read.ids), unknown=unknown),
+        reader=reader,
+        word_reader=PostReader(model, dense=False),
+        articles=read_articles,
+        words=replace(TokenIds.of(read_articles.ids), unknown=unknown),
         foreign=lacking_shares >= rules.FOREIGN,
         languages=[language_of_seed(text) or BACKGROUND for text in articles],
     )
@@ -281,8 +281,8 @@ class MixturePass(Observer):
 
     @override
     def observe(self, posts: Content) -> None:
-        for _, read in self.setting.blocks(posts, "observe"):
-            self._observe(read)
+        for _, block in self.setting.blocks(posts, "observe"):
+            self._observe(block)
 
     def _observe(self, posts: Posts) -> None:
         pool = self.pool
@@ -309,6 +309,6 @@ class MixturePass(Observer):
 
     @override
     def merge(self, state: bytes) -> None:
-        other = self.setting.new_pool()
-        other.restore(state)
-        self.pool.merge(other)
+        merged = self.setting.new_pool()
+        merged.restore(state)
+        self.pool.merge(merged)

@@ -18,10 +18,10 @@ def score_parts(
     basis: Basis, reader: PostReader, post: str, article: int
 ) -> ScoreParts:
     """The parts of a post's score for an article; see `ScoreParts`."""
-    read = reader([post])
+    post_features = reader([post])
     names = reader.names(post)
-    own_weight, neighbors = _leaning(basis, read, article)
-    posts = _with_neighbors(reader, read, neighbors)
+    own_weight, neighbors = _leaning(basis, post_features, article)
+    posts = _with_neighbors(reader, post_features, neighbors)
     weights = [own_weight, *(neighbor.weight for neighbor in neighbors)]
     # (P,) what a unit of each one's score adds: of the post, then of its neighbors.
     units = np.array(weights, np.float32)
@@ -30,9 +30,9 @@ def score_parts(
     own_share = float(basis.articles.kept_dense[article])
     views = []
     if basis.surface is not None:
-        views.append(basis.surface.parts(read.ids, article))
+        views.append(basis.surface.parts(post_features.ids, article))
     if basis.passages is not None:
-        views.append(basis.passages.parts(read, article))
+        views.append(basis.passages.parts(post_features, article))
     of_post = _total(by_post for by_post, _ in views)
     word_ids = np.array(list(of_post), np.int64)
     additions = np.array(list(of_post.values()))
@@ -48,12 +48,14 @@ def score_parts(
     )
 
 
-def _leaning(basis: Basis, read: Posts, article: int) -> tuple[float, list[Neighbor]]:
+def _leaning(
+    basis: Basis, post_features: Posts, article: int
+) -> tuple[float, list[Neighbor]]:
     """The weight of the post's own score in the whole one, and its neighbors with theirs."""
     own_weight = 1.0
     neighbors = list[Neighbor]()
     if basis.smoothed is not None:
-        own_weight, neighbors = basis.smoothed.neighbors(read, article)
+        own_weight, neighbors = basis.smoothed.neighbors(post_features, article)
     scale = float(basis.scales[article])
     scaled = [
         replace(neighbor, weight=neighbor.weight * scale) for neighbor in neighbors
@@ -62,12 +64,12 @@ def _leaning(basis: Basis, read: Posts, article: int) -> tuple[float, list[Neigh
 
 
 def _with_neighbors(
-    reader: PostReader, read: Posts, neighbors: Sequence[Neighbor]
+    reader: PostReader, post_features: Posts, neighbors: Sequence[Neighbor]
 ) -> Posts:
     """The post, then its neighbors."""
-    ids = [*read.ids, *(neighbor.ids for neighbor in neighbors)]
+    ids = [*post_features.ids, *(neighbor.ids for neighbor in neighbors)]
     vectors = [
-        read.whole_text_vectors,
+        post_features.whole_text_vectors,
         *(neighbor.whole_text_vectors for neighbor in neighbors),
     ]
     of_encoder = [vector for vector in vectors if vector is not None]
@@ -126,8 +128,8 @@ def _by_vectors(
 def _total(parts: Iterable[Mapping[int, float]]) -> dict[int, float]:
     """Their sum, by id."""
     totals: dict[int, float] = {}
-    for part in parts:
-        for id, value in part.items():
+    for additions in parts:
+        for id, value in additions.items():
             totals[id] = totals.get(id, 0.0) + value
     return totals
 

@@ -68,8 +68,10 @@ class PassageScores:
             for article, article_posts in zip(members, lists, strict=True):
                 passages, _ = self._passages(words, article)
                 by_word = (passages @ turned).toarray().T  # (W, Q)
-                places = np.searchsorted(union, article_posts)
-                cosines = (words.of_post[places] @ by_word) / lengths[places, None]
+                rows_in_union = np.searchsorted(union, article_posts)
+                cosines = (words.of_post[rows_in_union] @ by_word) / lengths[
+                    rows_in_union, None
+                ]
                 excess = _excess(cosines.max(axis=1), options.rank)
                 bonus = surface.scales[article] * options.weight * excess**2
                 keys[article] = article_posts
@@ -78,10 +80,10 @@ class PassageScores:
 
     def add(self, scores: NDArray[np.float32], posts: Posts) -> None:
         """Add what passages give to the scores (A, P) of P posts."""
-        articles, places, best_passages = self._table.find(
+        articles, posts_in_table, best_passages = self._table.find(
             posts.ids, posts.whole_text_vectors
         )
-        scores[articles, places] += best_passages
+        scores[articles, posts_in_table] += best_passages
 
     def parts(
         self, posts: Posts, article: int
@@ -121,8 +123,8 @@ class PassageScores:
         features = present.copy()
         features.data = weights[features.indices]
         rows, post_ids, count = distinct(posts)
-        places = np.searchsorted(ids, post_ids)
-        entries = (np.ones(len(places)), (rows, places))
+        columns_of_posts = np.searchsorted(ids, post_ids)
+        entries = (np.ones(len(columns_of_posts)), (rows, columns_of_posts))
         of_post = sparse.csr_matrix(entries, shape=(count, len(ids)))
         return Words(ids, present, weights, features, of_post)
 

@@ -16,8 +16,8 @@ BINS = 1000
 
 def cosine_bins(cosines: NDArray[np.floating]) -> NDArray[np.int64]:
     """The bin of each cosine; a bin's upper bound belongs to it."""
-    places = (cosines.astype(np.float64) + 1) * (BINS / 2)
-    bins = np.ceil(places).astype(np.int64) - 1
+    scaled = (cosines.astype(np.float64) + 1) * (BINS / 2)
+    bins = np.ceil(scaled).astype(np.int64) - 1
     return np.clip(bins, 0, BINS - 1)
 
 
@@ -62,26 +62,32 @@ class PoolState:
         bounds = (first_bins + 1) / (BINS / 2) - 1
         return np.maximum(bounds, 0).astype(np.float32)
 
-    def merge(self, other: "PoolState") -> None:
+    def merge(self, pool: "PoolState") -> None:
         """Add the statistics of other posts of the same pool, for the same articles."""
-        for counts, more in zip(self.counts.counts, other.counts.counts, strict=True):
-            counts += more
-        self.counts.posts += other.counts.posts
-        self.surface += other.surface
-        self.about += other.about
-        self.cosines += other.cosines
-        self.candidates.merge(other.candidates)
+        for counts, added_counts in zip(
+            self.counts.counts, pool.counts.counts, strict=True
+        ):
+            counts += added_counts
+        self.counts.posts += pool.counts.posts
+        self.surface += pool.surface
+        self.about += pool.about
+        self.cosines += pool.cosines
+        self.candidates.merge(pool.candidates)
 
-    def saved(self, **more: NDArray[Any]) -> bytes:
+    def saved(self, **arrays_of_scorer: NDArray[Any]) -> bytes:
         """All of it, and further arrays, as bytes."""
         arrays: dict[str, NDArray[Any]] = {"posts": np.array(self.counts.posts)}
-        for place, counts in enumerate(self.counts.counts):
-            arrays |= _without_zeros(counts, f"places{place}", f"counts{place}")
+        for table_number, counts in enumerate(self.counts.counts):
+            arrays |= _without_zeros(
+                counts, f"places{table_number}", f"counts{table_number}"
+            )
         arrays |= _without_zeros(self.surface, "of_surface", "surface")
         arrays |= _without_zeros(self.cosines, "bins", "in_bins")
         arrays |= self.candidates.plain()
         stream = io.BytesIO()
-        np.savez(stream, allow_pickle=False, about=self.about, **arrays, **more)
+        np.savez(
+            stream, allow_pickle=False, about=self.about, **arrays, **arrays_of_scorer
+        )
         return stream.getvalue()
 
     def restore(
@@ -91,8 +97,10 @@ class PoolState:
         with np.load(io.BytesIO(state), allow_pickle=False) as file:
             saved = {name: file[name] for name in file.files}
         self.counts.posts = int(saved["posts"])
-        for place, counts in enumerate(self.counts.counts):
-            _fill(counts, saved[f"places{place}"], saved[f"counts{place}"])
+        for table_number, counts in enumerate(self.counts.counts):
+            _fill(
+                counts, saved[f"places{table_number}"], saved[f"counts{table_number}"]
+            )
         _fill(self.surface, saved["of_surface"], saved["surface"])
         cosines = np.zeros((len(saved["about"]), BINS), np.int32)
         _fill(cosines, saved["bins"], saved["in_bins"])
@@ -106,16 +114,16 @@ class PoolState:
 
 
 def _without_zeros(
-    values: NDArray[Any], places_name: str, values_name: str
+    values: NDArray[Any], indices_name: str, values_name: str
 ) -> dict[str, NDArray[Any]]:
     """The places of the values that are not 0, and these, each under its name."""
-    places = np.flatnonzero(values)
-    return {places_name: places, values_name: values.ravel()[places]}
+    indices = np.flatnonzero(values)
+    return {indices_name: indices, values_name: values.ravel()[indices]}
 
 
 def _fill(
-    values: NDArray[Any], places: NDArray[np.int64], numbers: NDArray[Any]
+    values: NDArray[Any], indices: NDArray[np.int64], numbers: NDArray[Any]
 ) -> None:
     """Set all values to 0, but for those at these places; the opposite of `_without_zeros`."""
     values[...] = 0
-    values.flat[places] = numbers
+    values.flat[indices] = numbers

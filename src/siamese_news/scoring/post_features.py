@@ -55,7 +55,7 @@ class EncodedOnce:
             self._file.write(vectors.astype(np.float16).tobytes())
             self._file.flush()
             start = len(self._rows)
-            self._rows |= {key: start + place for place, key in enumerate(new)}
+            self._rows |= {key: start + row for row, key in enumerate(new)}
         if not keys:
             return np.zeros((0, self._size), np.float16)
         stored = np.memmap(
@@ -215,8 +215,8 @@ class PostReader:
             if id < FIRST_BIGRAM:
                 yield word(id)
             else:
-                first = first_of[row, id]
-                yield phrase(word(flat[first]), word(flat[first + 1]))
+                position = first_of[row, id]
+                yield phrase(word(flat[position]), word(flat[position + 1]))
 
 
 def unit_terms(
@@ -227,7 +227,7 @@ def unit_terms(
     A product is half the cosine of the words plus half that of the bigrams; without bigrams it is
     the cosine of the words. The features `without` are left out of the vectors.
     """
-    columns, places = np.unique(posts.terms, return_inverse=True)
+    columns, column_of_term = np.unique(posts.terms, return_inverse=True)
     values = weights.of(posts.terms)
     if without is not None:
         values[np.isin(posts.terms, without)] = 0.0
@@ -244,5 +244,5 @@ def unit_terms(
         lengths = np.sqrt(squares)
         lengths[lengths == 0] = 1.0
         values[group] *= factor / lengths[rows]
-    entries = (values.astype(np.float32), (posts.rows, places))
+    entries = (values.astype(np.float32), (posts.rows, column_of_term))
     return sparse.csr_matrix(entries, shape=(count, len(columns)))

@@ -39,8 +39,8 @@ def rival_weights(model: TextModel, articles: Sequence[str]) -> NDArray[np.float
         words, counts = np.unique(seed_ids, return_counts=True)
         values = weights.of(words) * (1 + np.log(counts))
         length = np.linalg.norm(values) or 1.0
-        places = np.searchsorted(columns, words)
-        vectors[row, places] = values / length
+        word_columns = np.searchsorted(columns, words)
+        vectors[row, word_columns] = values / length
     cosines = vectors @ vectors.T
     rivals = np.clip((_RELATED - cosines) / (_RELATED - _UNRELATED), 0, 1)
     languages = np.array([language_of_seed(text) or BACKGROUND for text in articles])
@@ -60,15 +60,17 @@ def after_rivals(
     """
     seeds, seed_scores = _best_seeds(scores)
     factors = weights[:, seeds[0]].astype(np.float64)
-    most = factors * seed_scores[0]  # (A, P) M by the best seed of each post
+    highest_rivals = factors * seed_scores[0]  # (A, P) M by the best seed of each post
     # If the best seed is not a full rival, a seed with a lower score may count more.
     rows, posts = np.nonzero((factors < 1) & (scores > 0))
-    for place in range(1, len(seeds)):
-        rivalry = weights[rows, seeds[place, posts]]
-        other = rivalry * seed_scores[place, posts]
-        most[rows, posts] = np.maximum(most[rows, posts], other)
-    falls = (scores > 0) & (most > scores)
-    divisors = np.where(falls, most, 1.0)
+    for seed_rank in range(1, len(seeds)):
+        rivalry = weights[rows, seeds[seed_rank, posts]]
+        rival_scores = rivalry * seed_scores[seed_rank, posts]
+        highest_rivals[rows, posts] = np.maximum(
+            highest_rivals[rows, posts], rival_scores
+        )
+    falls = (scores > 0) & (highest_rivals > scores)
+    divisors = np.where(falls, highest_rivals, 1.0)
     return np.where(falls, scores**2 / divisors, scores)
 
 

@@ -46,23 +46,23 @@ _STEADY = 0.01
 
 def article_degrees(
     rule: FocusedPool,
-    wanted: About,
+    question: About,
     about: NDArray[np.int64],
     posts: int,
     positives: int,
 ) -> NDArray[np.float64]:
     """How much each article's question is about itself: (A,) 0 (its event), .5 or 1 (the article).
 
-    Of the pool's posts, `about` (A,) are about an article's story. The question that is `wanted`
-    holds for the first articles, the `positives`; ``event`` leaves the others to the pool.
+    Of the pool's posts, `about` (A,) are about an article's story. The `question` holds for the
+    first articles, the `positives`; ``event`` leaves the others to the pool.
     """
     if posts < rule.posts:
         return np.zeros(len(about))
-    if wanted == "article":
+    if question == "article":
         return np.ones(len(about))
-    place = (about / posts - rule.share) / (rule.full - rule.share)
-    degrees: NDArray[np.float64] = np.rint(2 * np.clip(place, 0.0, 1.0)) / 2
-    if wanted == "event":
+    position = (about / posts - rule.share) / (rule.full - rule.share)
+    degrees: NDArray[np.float64] = np.rint(2 * np.clip(position, 0.0, 1.0)) / 2
+    if question == "event":
         degrees[:positives] = 0.0
     return degrees
 
@@ -82,8 +82,8 @@ def excess_weight(options: DenseExcess, scores: NDArray[np.int32]) -> float:
     """The weight of an article's excess: the less its words find, the more vectors count."""
     mean_of_best = float(np.sum(scores[:STRONGEST])) / STRONGEST / _UNIT
     weak = 1 - _ramp(mean_of_best, options.weak, options.strong)
-    least = min(options.strong_weight, options.weight)
-    return least + weak * (options.weight - least)
+    minimum = min(options.strong_weight, options.weight)
+    return minimum + weak * (options.weight - minimum)
 
 
 def agreement(
@@ -93,12 +93,14 @@ def agreement(
 
     By the lexical scores and the cosines of its best posts, best first.
     """
-    first = cosines[: options.first]
-    others = cosines[options.first :]
-    if not len(others):
+    cosines_of_best = cosines[: options.first]
+    cosines_of_next = cosines[options.first :]
+    if not len(cosines_of_next):
         return 0.0
-    apart = float(first.mean(dtype=np.float64) - others.mean(dtype=np.float64))
-    z = apart / (float(others.std(dtype=np.float64)) + _STEADY)
+    apart = float(
+        cosines_of_best.mean(dtype=np.float64) - cosines_of_next.mean(dtype=np.float64)
+    )
+    z = apart / (float(cosines_of_next.std(dtype=np.float64)) + _STEADY)
     best = np.sort(lexical)[::-1].astype(np.float64)
     mean_of_first = float(best[: options.first].mean())
     mean_of_strongest = float(best[:STRONGEST].mean())
@@ -120,9 +122,9 @@ def widening(
     of the article's words they have in common, which is asked for where the others open the gate.
     """
     best = np.sort(lexical)[::-1]
-    first = best[: options.first].astype(np.float64)
+    best_lexical = best[: options.first].astype(np.float64)
     # Where there are fewer posts, the missing ones share nothing.
-    mean_of_first = float(first.sum()) / options.first
+    mean_of_first = float(best_lexical.sum()) / options.first
     gate = _ramp(mean_of_first, options.few, options.many)
     gate *= 1 - _ramp(alike, options.unlike, options.alike)
     if gate:
@@ -130,9 +132,9 @@ def widening(
     return round(gate, 4)  # sums differ in their last digits
 
 
-def _ramp(value: float, low: float, high: float) -> float:
-    """0 up to `low`, 1 from `high` on, linear between them."""
-    return min(max((value - low) / (high - low), 0.0), 1.0)
+def _ramp(value: float, start: float, end: float) -> float:
+    """0 up to `start`, 1 from `end` on, linear between them."""
+    return min(max((value - start) / (end - start), 0.0), 1.0)
 
 
 def trust(options: RocchioFeedback, likeness: float, posts: int) -> float:
@@ -157,9 +159,9 @@ def feedback_posts(
     """
     if not options.weight:
         return []
-    most = options.focused_posts if focused else options.posts
-    good = scores[:most] >= round(options.score * _UNIT)
-    best: list[int] = keys[:most][good].tolist()
+    maximum = options.focused_posts if focused else options.posts
+    good = scores[:maximum] >= round(options.score * _UNIT)
+    best: list[int] = keys[:maximum][good].tolist()
     return best if len(best) >= options.least else []
 
 

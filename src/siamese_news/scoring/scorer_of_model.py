@@ -77,7 +77,9 @@ def open_scorer(
             "about 'article'": about == "article",
         }
         asks[f"the fusion {fusion!r}"] = fusion not in (None, "vectors")
-        if features_asked := [name for name, asked in asks.items() if asked]:
+        if features_asked := [
+            name for name, is_requested in asks.items() if is_requested
+        ]:
             raise InputError(
                 f"{features_asked[0]} needs a model that scores by words as well, and this one has "
                 "vectors alone; leave the option out, or take the model that ships"
@@ -106,11 +108,11 @@ def open_scorer(
     )
 
 
-def _weight(part: RocchioFeedback | Smoothing, wanted: bool | None) -> float:
+def _weight(options: RocchioFeedback | Smoothing, enabled: bool | None) -> float:
     """The weight of a part that is wanted, not wanted, or left to the model's folder."""
-    if wanted is None:
-        return part.weight
-    return (part.weight or type(part)().weight) if wanted else 0.0
+    if enabled is None:
+        return options.weight
+    return (options.weight or type(options)().weight) if enabled else 0.0
 
 
 def observe_all(scorer: Scorer, posts: Sequence[str]) -> Scorer:

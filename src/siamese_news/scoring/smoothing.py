@@ -50,16 +50,16 @@ class Neighbors:
         """
         gate, widening = wider
         similarity = _similarities(terms, vectors, options.dense)
-        most = options.neighbors
-        least = options.least
+        max_neighbors = options.neighbors
+        threshold = options.least
         among = similarity
         if gate:
-            most = widening.neighbors
-            least = min(options.least, widening.least)
+            max_neighbors = widening.neighbors
+            threshold = min(options.least, widening.least)
             # Most posts have too many of these neighbors; single precision sorts them out faster.
             among = similarity.astype(np.float32)
-        count = max(0, min(most, len(similarity) - 1))
-        rows = _nearest(among, count, least)
+        count = max(0, min(max_neighbors, len(similarity) - 1))
+        rows = _nearest(among, count, threshold)
         near = np.take_along_axis(similarity, rows, axis=1)
         weights = _over(near, options.least) ** options.exponent
         if gate:
@@ -78,7 +78,7 @@ class Neighbors:
 
 
 def likeness(
-    posts: Posts, weights: TermWeights, options: Smoothing, first: int
+    posts: Posts, weights: TermWeights, options: Smoothing, count: int
 ) -> float:
     """How much the first of some different posts resemble each other and the rest, from 0 to 1.
 
@@ -89,7 +89,7 @@ def likeness(
     dense = options.dense if posts.vectors is not None else 0.0
     full = replace(options, weight=1.0, dense=dense)
     near = Neighbors.of(unit_terms(posts, weights), _vectors(posts), full)
-    return float(near.gains[:first].mean())
+    return float(near.gains[:count].mean())
 
 
 def _vectors(posts: Posts) -> NDArray[np.float32]:
@@ -109,37 +109,37 @@ def _similarities(
     turned = terms.T.tocsr()
     # A few rows at a time: the sparse product of all takes much memory.
     for start in range(0, len(similarity), _ROWS):
-        some = slice(start, start + _ROWS)
-        products = np.asarray((terms[some] @ turned).toarray(), np.float64)
-        similarity[some] += products * (1 - dense)
+        block = slice(start, start + _ROWS)
+        products = np.asarray((terms[block] @ turned).toarray(), np.float64)
+        similarity[block] += products * (1 - dense)
     np.fill_diagonal(similarity, -1.0)
     return similarity
 
 
-def _over(similarity: NDArray[np.float64], least: float) -> NDArray[np.float64]:
-    """The similarities over `least`, and 0 for the others."""
-    return np.where(similarity > least, np.maximum(similarity, 0.0), 0.0)
+def _over(similarity: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
+    """The similarities over `threshold`, and 0 for the others."""
+    return np.where(similarity > threshold, np.maximum(similarity, 0.0), 0.0)
 
 
 def _nearest(
-    similarity: NDArray[np.floating], count: int, least: float
+    similarity: NDArray[np.floating], count: int, threshold: float
 ) -> NDArray[np.int64]:
-    """(n, count) those of each row's highest similarities that are over `least`, then any others."""
-    over = similarity > least
+    """(n, count) each row's highest similarities that are over `threshold`, then any others."""
+    over = similarity > threshold
     nearest = np.zeros((len(similarity), count), np.int64)
-    few = over.sum(axis=1) <= count
-    if count and not few.all():
+    is_small = over.sum(axis=1) <= count
+    if count and not is_small.all():
         # Sorting out the highest is slow, and most posts do not have so many neighbors.
-        rows = np.flatnonzero(~few)
+        rows = np.flatnonzero(~is_small)
         for start in range(0, len(rows), _ROWS):
-            some = rows[start : start + _ROWS]
-            highest_first = np.argpartition(-similarity[some], count - 1, axis=1)
-            nearest[some] = highest_first[:, :count]
+            block = rows[start : start + _ROWS]
+            highest_first = np.argpartition(-similarity[block], count - 1, axis=1)
+            nearest[block] = highest_first[:, :count]
     # What fills a row up is the post itself, whose similarity to itself does not count.
-    nearest[few] = np.flatnonzero(few)[:, None]
-    rows, columns = np.nonzero(over & few[:, None])
-    places = np.arange(len(rows)) - np.searchsorted(rows, rows)
-    nearest[rows, places] = columns
+    nearest[is_small] = np.flatnonzero(is_small)[:, None]
+    rows, columns = np.nonzero(over & is_small[:, None])
+    neighbor_ranks = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    nearest[rows, neighbor_ranks] = columns
     return nearest
 
 
@@ -170,15 +170,17 @@ class SmoothedScores:
         count = candidates.articles
         keys: list[Keys] = [np.zeros(0, np.uint64)] * count
         values: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * count
-        for article, article_keys, _, before, near in self._smoothed(range(count)):
+        for article, article_keys, _, unsmoothed, near in self._smoothed(range(count)):
             keys[article] = article_keys
-            values[article] = near.smooth(before).astype(np.float32)
+            values[article] = near.smooth(unsmoothed).astype(np.float32)
         self._table = TextTable(keys, values)
 
-    def put(self, scores: NDArray[np.float32], read: Posts) -> None:
+    def put(self, scores: NDArray[np.float32], posts: Posts) -> None:
         """Replace the scores (A, P) of posts that are among an article's best."""
-        articles, places, values = self._table.find(read.ids, read.whole_text_vectors)
-        scores[articles, places] = values
+        articles, columns, values = self._table.find(
+            posts.ids, posts.whole_text_vectors
+        )
+        scores[articles, columns] = values
 
     def neighbors(self, post: Posts, article: int) -> tuple[float, list[Neighbor]]:
         """The weight of one post's own score in the smoothed one, and its neighbors.
@@ -186,19 +188,19 @@ class SmoothedScores:
         They are 1 and none for a post that is not among the article's best.
         """
         (key,) = content_keys(post.ids, post.whole_text_vectors)
-        for _, keys, texts, before, near in self._smoothed([article]):
-            (places,) = np.nonzero(keys == key)
-            if not len(places):
+        for _, keys, texts, unsmoothed, near in self._smoothed([article]):
+            (matches,) = np.nonzero(keys == key)
+            if not len(matches):
                 break
-            place = int(places[0])
-            gain = float(near.gains[place])
+            post_row = int(matches[0])
+            gain = float(near.gains[post_row])
             neighbors = []
-            rows = near.rows[place].tolist()
-            weights = near.weights[place].tolist()
+            rows = near.rows[post_row].tolist()
+            weights = near.weights[post_row].tolist()
             for row, weight in zip(rows, weights, strict=True):
                 if weight:
                     vectors = self._candidates.vectors([int(keys[row])])
-                    score = float(before[row])
+                    score = float(unsmoothed[row])
                     neighbors.append(
                         Neighbor(texts[row], gain * weight, score, vectors)
                     )
@@ -215,17 +217,20 @@ class SmoothedScores:
             posts = self._reader.of_candidates(candidates, union.tolist())
             terms = unit_terms(posts, self._weights)
             vectors = _vectors(posts)
-            before = self._score(posts, members).astype(np.float64)
-            for line, article, keys in zip(before, members, lists, strict=True):
-                places = np.searchsorted(union, keys)
+            unsmoothed = self._score(posts, members).astype(np.float64)
+            for line, article, keys in zip(unsmoothed, members, lists, strict=True):
+                rows_in_union = np.searchsorted(union, keys)
                 gate = float(self._gates[article])
                 content = (keys.tobytes(), gate)
                 # Edited versions of one article share its candidates, and so the neighbors.
                 if content != last_content:
                     wider = (gate, self._widening)
                     near = Neighbors.of(
-                        terms[places], vectors[places], self._options, wider
+                        terms[rows_in_union],
+                        vectors[rows_in_union],
+                        self._options,
+                        wider,
                     )
                     last_content = content
-                texts = [posts.ids[place] for place in places.tolist()]
-                yield article, keys, texts, line[places], near
+                texts = [posts.ids[row] for row in rows_in_union.tolist()]
+                yield article, keys, texts, line[rows_in_union], near

@@ -58,9 +58,12 @@ def word_grams(words: Sequence[str], size: int) -> sparse.csr_matrix:
     A word has a blank at both ends, and one that is shorter than an n-gram then is one. Cyrillic,
     Greek and some other letters are read as Latin ones (`in_latin`).
     """
-    least = size - 2
+    minimum_length = size - 2
     latin = map(in_latin, words)
-    words = [word if len(word) >= least else word.ljust(least) for word in latin]
+    words = [
+        word if len(word) >= minimum_length else word.ljust(minimum_length)
+        for word in latin
+    ]
     lengths = np.fromiter(map(len, words), np.int64, len(words)) + 2
     joined = f" {'  '.join(words)} ".encode("utf-32-le", "surrogatepass")
     codes = np.frombuffer(joined, np.uint32).astype(np.uint64)
@@ -69,8 +72,8 @@ def word_grams(words: Sequence[str], size: int) -> sparse.csr_matrix:
     # No n-gram begins at the last size - 1 characters of a word.
     starts = np.arange(len(owners)) + owners * (size - 1)
     hashes = np.zeros(len(starts), np.uint64)
-    for place in range(size):
-        hashes = mix(hashes ^ codes[starts + place])
+    for position in range(size):
+        hashes = mix(hashes ^ codes[starts + position])
     buckets = (hashes % np.uint64(BUCKETS)).astype(np.int64)
     keys = np.sort(owners * BUCKETS + buckets)
     keys = keys[np.diff(keys, prepend=-1) > 0]  # each n-gram of a word once
@@ -84,9 +87,11 @@ def compact(rows: sparse.csr_matrix) -> tuple[Ids, sparse.csr_matrix]:
 
     SciPy's products of sparse matrices allocate and clear an array of all columns each time.
     """
-    columns, places = np.unique(rows.indices, return_inverse=True)
+    columns, new_indices = np.unique(rows.indices, return_inverse=True)
     shape = (rows.shape[0], len(columns))
-    return columns, sparse.csr_matrix((rows.data, places, rows.indptr), shape=shape)
+    return columns, sparse.csr_matrix(
+        (rows.data, new_indices, rows.indptr), shape=shape
+    )
 
 
 @lru_cache(maxsize=4)
@@ -164,11 +169,13 @@ class SurfaceScores:
         frequencies = terms.frequencies.astype(np.float64)
         self._of_grams = self._known.T @ frequencies
         self._background = self._idf(self._of_grams, terms.texts)
-        self._ids, places = np.unique(articles.flat, return_inverse=True)
+        self._ids, word_columns = np.unique(articles.flat, return_inverse=True)
         self._columns, self._grams = compact(self.rows(self._ids, articles.unknown))
         shape = (len(articles), len(self._ids))
-        ones = np.ones(len(places))
-        self._counts = sparse.csr_matrix((ones, (articles.rows, places)), shape=shape)
+        ones = np.ones(len(word_columns))
+        self._counts = sparse.csr_matrix(
+            (ones, (articles.rows, word_columns)), shape=shape
+        )
         unknown = np.bincount(
             articles.rows,
             weights=articles.flat >= self.vocabulary_size,
@@ -198,9 +205,9 @@ class SurfaceScores:
         """``idf ** power`` (BUCKETS,), where a text has an n-gram as often as it is there."""
         idf_of_none = smoothed_idf(np.zeros(1), texts, add=1.0)
         rarities = np.full(BUCKETS, idf_of_none**self._power)
-        some = np.flatnonzero(counts)
-        idf = smoothed_idf(np.minimum(counts[some], texts), texts, add=1.0)
-        rarities[some] = idf**self._power
+        occurring = np.flatnonzero(counts)
+        idf = smoothed_idf(np.minimum(counts[occurring], texts), texts, add=1.0)
+        rarities[occurring] = idf**self._power
         return rarities
 
     def _view(self, weights: Floats, shares: Floats) -> View:
@@ -239,8 +246,8 @@ class SurfaceScores:
         As many as `near` (A,) are near each article, as far as these are alike; the degrees (A,)
         tell how much an article's question is about itself.
         """
-        few = 1 / (1 + near / self._options.near)
-        shares = np.maximum(1 - (1 - few) * (1 - self._foreign), degrees)
+        scarcity = 1 / (1 + near / self._options.near)
+        shares = np.maximum(1 - (1 - scarcity) * (1 - self._foreign), degrees)
         of_words, unknown = np.split(counts.astype(np.float64), [self.vocabulary_size])
         surface = copy(self)
         surface.__dict__.pop("views", None)
@@ -249,9 +256,12 @@ class SurfaceScores:
         surface._of_grams = self._known.T @ of_words + unknown
         surface.pool = surface._idf(surface._of_grams, posts)
         background_shares = self._background_shares(shares)
-        both = ((surface.pool, shares), (self._background, background_shares))
+        idf_with_shares = (
+            (surface.pool, shares),
+            (self._background, background_shares),
+        )
         surface._shares = [
-            (idf, idf_shares) for idf, idf_shares in both if idf_shares.any()
+            (idf, idf_shares) for idf, idf_shares in idf_with_shares if idf_shares.any()
         ]
         return surface
 
@@ -274,27 +284,29 @@ class SurfaceScores:
         in_vocabulary = np.flatnonzero(present)
         unknown, places_of_unknown = np.unique(ids[~is_word], return_inverse=True)
         place_of_word = np.cumsum(present) - 1
-        places = np.empty(len(ids), np.int64)
-        places[is_word] = place_of_word[ids[is_word]]
-        places[~is_word] = len(in_vocabulary) + places_of_unknown
-        return in_vocabulary, unknown, places
+        word_rows = np.empty(len(ids), np.int64)
+        word_rows[is_word] = place_of_word[ids[is_word]]
+        word_rows[~is_word] = len(in_vocabulary) + places_of_unknown
+        return in_vocabulary, unknown, word_rows
 
     def _add_words(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
         """`add` for the articles whose surface is a sum over a post's words."""
         owners, ids, count = distinct(posts)
-        in_vocabulary, unknown, places = self._different(ids)
+        in_vocabulary, unknown, word_rows = self._different(ids)
         words = np.concatenate([in_vocabulary, unknown])
         ends = np.searchsorted(owners, np.arange(count + 1))
-        entries = (np.ones(len(ids)), places, ends)
+        entries = (np.ones(len(ids)), word_rows, ends)
         of_word = sparse.csr_matrix(entries, (count, len(words)))
         articles = len(self.weights)
         # Then the words of the vocabulary are multiplied once for all blocks.
-        few = articles * self.vocabulary_size <= _CELLS
-        rows = self.rows(unknown if few else words, posts.unknown)
-        step = articles if few else max(1, _CELLS // max(len(words), count, 1))
+        fits_in_memory = articles * self.vocabulary_size <= _CELLS
+        rows = self.rows(unknown if fits_in_memory else words, posts.unknown)
+        step = (
+            articles if fits_in_memory else max(1, _CELLS // max(len(words), count, 1))
+        )
         for view in self.views:
             products, squares = view.products(rows)
-            if few:
+            if fits_in_memory:
                 vocabulary_products, vocabulary_squares = view.of_vocabulary
                 present = vocabulary_products[in_vocabulary]
                 products = np.concatenate([present, products @ view.vectors])
@@ -303,17 +315,19 @@ class SurfaceScores:
             lengths[lengths == 0] = 1.0
             shares = self.weights * view.shares * ~self.counting
             for start in range(0, articles, step):
-                some = slice(start, start + step)
-                by_word = products if few else products @ view.vectors[:, some]
+                batch = slice(start, start + step)
+                by_word = (
+                    products if fits_in_memory else products @ view.vectors[:, batch]
+                )
                 by_post = of_word @ _dense(by_word)
-                scores[some] += (by_post / lengths[:, None] * shares[some]).T
+                scores[batch] += (by_post / lengths[:, None] * shares[batch]).T
 
     def _add_grams(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
         """`add` for the articles for which a post's n-grams are counted."""
         owners, ids, times, count = counted(posts)
-        words, places = np.unique(ids, return_inverse=True)
+        words, word_rows = np.unique(ids, return_inverse=True)
         ends = np.searchsorted(owners, np.arange(count + 1))
-        of_word = sparse.csr_matrix((times, places, ends), (count, len(words)))
+        of_word = sparse.csr_matrix((times, word_rows, ends), (count, len(words)))
         grams = sparse.csr_matrix(of_word @ self.rows(words, posts.unknown))
         for view in self.views:
             vectors, lengths = view.counted(grams)
@@ -386,6 +400,6 @@ def _dense(values: Any) -> Floats:
 
 def by_id(ids: Ids, values: Floats) -> dict[int, float]:
     """The values that are not 0, by word id."""
-    places = np.flatnonzero(values)
-    word_ids = ids[places].tolist()
-    return dict(zip(word_ids, values[places].tolist(), strict=True))
+    nonzero = np.flatnonzero(values)
+    word_ids = ids[nonzero].tolist()
+    return dict(zip(word_ids, values[nonzero].tolist(), strict=True))

@@ -140,10 +140,10 @@ class _ChunkReader:
         reader = _Reader(**self._fields, **dict(zip(names, addresses, strict=True)))
         count = call("read_chunks", ctypes.byref(reader), ctypes.byref(batch))
         text = lowered.tobytes()
-        places = (part[: reader.hashes].tolist() for part in outputs[-3:])
+        spans = (positions[: reader.hashes].tolist() for positions in outputs[-3:])
         words = {
             id: text[start:end].decode("ascii")
-            for id, start, end in zip(*places, strict=True)
+            for id, start, end in zip(*spans, strict=True)
         }
         offsets = np.concatenate([[0], ends])
         return TokenIds(flat[:count].copy(), offsets), refused, words
@@ -155,33 +155,33 @@ class ChunkTable:
     Args:
         tokenize: the ids of a chunk, by a tokenizer.
         reading: what they depend on, for the loops.
-        most: the number of chunks that are remembered; then all are forgotten.
+        capacity: the number of chunks that are remembered; then all are forgotten.
     """
 
     def __init__(
-        self, tokenize: TokenizeChunk, reading: Reading, most: int = _MOST
+        self, tokenize: TokenizeChunk, reading: Reading, capacity: int = _MOST
     ) -> None:
         self._tokenize = tokenize
         self._reading = reading
-        self._most = most
+        self._most = capacity
         shapes = reading.shapes
-        places = 1 << (2 * most).bit_length()
+        slots = 1 << (2 * capacity).bit_length()
         # Memory that nothing is written to is not taken from the system.
         self._kinds = _kinds(shapes)
-        self._table = np.zeros(places, np.uint64)
-        self._keys = np.empty(most * _KEY_BYTES + _LONGEST_KEY, np.uint8)
-        self._ends = np.zeros(most + 1, np.uint32)
+        self._table = np.zeros(slots, np.uint64)
+        self._keys = np.empty(capacity * _KEY_BYTES + _LONGEST_KEY, np.uint8)
+        self._ends = np.zeros(capacity + 1, np.uint32)
         self._chunks = Chunks(
             kinds=self._kinds.ctypes.data,
             drops_mentions=shapes.drops_mentions,
             drops_links=shapes.drops_links,
             abbreviation=shapes.longest_abbreviation,
-            places=places,
+            places=slots,
             room=len(self._keys),
             table=self._table.ctypes.data,
             keys=self._keys.ctypes.data,
             ends=self._ends.ctypes.data,
-            most=most,
+            most=capacity,
         )
         self._reader = None
         if shapes.ranks is not None:
@@ -228,9 +228,9 @@ class ChunkTable:
         token_ids = _joined([self._ids, new])
         self._ids = token_ids[: len(self)]
         rows = numbers[:count]
-        last = len(self) + np.cumsum(~remembered) - 1
+        last_rows = len(self) + np.cumsum(~remembered) - 1
         rare = rows >= self._most
-        rows[rare] = last[rows[rare] - self._most]
+        rows[rare] = last_rows[rows[rare] - self._most]
         ids = token_ids.take(rows)
         offsets = ids.offsets[np.concatenate([[0], number_ends])]
         unknown_ids = np.unique(ids.flat[ids.flat >= len(self._reading.words)])
@@ -253,14 +253,14 @@ class ChunkTable:
             ids, refused, words = self._reader.of(len(content), batch)
             self._unknown |= words
         lists: list[Ids] = []
-        places = np.flatnonzero(refused)
-        for place in places.tolist():
-            chunk = content[starts[place] : ends[place]]
+        refused_rows = np.flatnonzero(refused)
+        for row in refused_rows.tolist():
+            chunk = content[starts[row] : ends[row]]
             listed, unknown = self._tokenize(chunk.decode("utf-8", "surrogatepass"))
             lists.append(np.array(listed, np.int64))
             self._unknown.update(unknown)
         rows = np.arange(batch.news)
-        rows[places] = batch.news + np.arange(len(places))
+        rows[refused_rows] = batch.news + np.arange(len(refused_rows))
         return _joined([ids, TokenIds.of(lists)]).take(rows)
 
 
@@ -281,9 +281,9 @@ def _batches(texts: Sequence[str], longest: int) -> Iterator[list[bytes]]:
         yield batch
 
 
-def _joined(parts: Sequence[TokenIds]) -> TokenIds:
+def _joined(batches: Sequence[TokenIds]) -> TokenIds:
     """The texts of all parts, one after the other."""
-    unknown = {id: word for part in parts for id, word in part.unknown.items()}
-    flat = np.concatenate([part.flat for part in parts])
-    ends = np.cumsum(np.concatenate([part.lengths for part in parts]))
+    unknown = {id: word for batch in batches for id, word in batch.unknown.items()}
+    flat = np.concatenate([batch.flat for batch in batches])
+    ends = np.cumsum(np.concatenate([batch.lengths for batch in batches]))
     return TokenIds(flat, np.concatenate([[0], ends]), dict(sorted(unknown.items())))

@@ -66,11 +66,11 @@ def language_of(text: str) -> str | None:
     return _detected(words, _SURE)
 
 
-def _detected(text: str, least: float) -> str | None:
+def _detected(text: str, min_confidence: float) -> str | None:
     # The detector normalizes as well, but in quadratic time.
     plain = normalized("NFC", " ".join(text.split()))
     code, confidence = _detector().classify(plain)
-    return None if confidence < least or code in ("zxx", "und") else str(code)
+    return None if confidence < min_confidence or code in ("zxx", "und") else str(code)
 
 
 def language_of_seed(text: str) -> str | None:
@@ -96,8 +96,8 @@ def plainly_english(text: str) -> bool:
 def looks_english(text: str) -> bool:
     """Whether a post has a common English word, or too few words of any kind to tell."""
     words = _WORD.findall(_NOISE.sub(" ", text).lower())
-    few = len(words) < _FEW_WORDS and all(map(str.isascii, words))
-    return few or not _COMMON.isdisjoint(words)
+    is_short = len(words) < _FEW_WORDS and all(map(str.isascii, words))
+    return is_short or not _COMMON.isdisjoint(words)
 
 
 def other_language(words: Sequence[str], language: str) -> str | None:
@@ -180,7 +180,7 @@ _SCRIPTS = ((0x0370, 0x052F), (0x0531, 0x0589), (0x0900, 0x0DFF), (0x10A0, 0x10F
 
 @cache
 def _letters() -> dict[int, str]:
-    codes = [code for first, last in _SCRIPTS for code in range(first, last + 1)]
+    codes = [code for start, end in _SCRIPTS for code in range(start, end + 1)]
     spelled = {code: anyascii(chr(code)).lower() for code in codes}
     return {code: "".join(filter(str.isalnum, text)) for code, text in spelled.items()}
 

@@ -84,8 +84,10 @@ def _parts() -> re.Pattern[str]:
 def _scripts() -> re.Pattern[str]:
     """One script after the other: a Thai letter makes no pair with a Chinese one."""
     chinese = "".join(_SCRIPT[name] for name in ("Han", "kana", "bopomofo"))
-    others = (_SCRIPT[name] for name in ("Hangul", "Thai", "Lao", "Myanmar", "Khmer"))
-    return re.compile("|".join(f"[{letters}]++" for letters in (chinese, *others)))
+    spaceless = (
+        _SCRIPT[name] for name in ("Hangul", "Thai", "Lao", "Myanmar", "Khmer")
+    )
+    return re.compile("|".join(f"[{letters}]++" for letters in (chinese, *spaceless)))
 
 
 _UNSPACED = re.compile(
@@ -158,17 +160,17 @@ def bigrams(run: str) -> list[str]:
     return pairs
 
 
-def phrase(left: str, right: str) -> str:
+def phrase(left_token: str, right_token: str) -> str:
     """Two tokens that follow each other as a reader sees them.
 
     Overlapping bigrams share a character, which is written once; words have a space between them.
     """
-    if has_letter(left) and has_letter(right):
-        first = characters(left)
-        second = characters(right)
-        if len(first) == len(second) == 2 and first[1] == second[0]:
-            return left + second[1]
-    return f"{left} {right}"
+    if has_letter(left_token) and has_letter(right_token):
+        left_units = characters(left_token)
+        right_units = characters(right_token)
+        if len(left_units) == len(right_units) == 2 and left_units[1] == right_units[0]:
+            return left_token + right_units[1]
+    return f"{left_token} {right_token}"
 
 
 _SIGNS = {

@@ -57,17 +57,19 @@ class TokenIds(Sequence[Ids]):
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def where(self, selected: NDArray[np.bool_]) -> "TokenIds":
-        """The same texts with only those ids of `flat` that the mask `kept` (N,) selects."""
+        """The same texts with only those ids of `flat` that the mask `selected` (N,) selects."""
         if selected.all():
             return self
-        before = np.concatenate([[0], np.cumsum(selected)])
-        return TokenIds(self.flat[selected], before[self.offsets], self.unknown)
+        selected_before = np.concatenate([[0], np.cumsum(selected)])
+        return TokenIds(
+            self.flat[selected], selected_before[self.offsets], self.unknown
+        )
 
     def take(self, rows: NDArray[np.int64]) -> "TokenIds":
         """The texts of these rows, in their order."""
-        places, lengths = ragged(self.offsets, rows)
+        positions, lengths = ragged(self.offsets, rows)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        return TokenIds(self.flat[places], offsets, self.unknown)
+        return TokenIds(self.flat[positions], offsets, self.unknown)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -85,8 +87,8 @@ class TokenIds(Sequence[Ids]):
             offsets = self.offsets[start : max(start, stop) + 1]
             flat = self.flat[offsets[0] : offsets[-1]]
             return TokenIds(flat, offsets - offsets[0], self.unknown)
-        place = range(len(self))[index]
-        return self.flat[self.offsets[place] : self.offsets[place + 1]]
+        row = range(len(self))[index]
+        return self.flat[self.offsets[row] : self.offsets[row + 1]]
 
     def __iter__(self) -> Iterator[Ids]:
         offsets = self.offsets.tolist()
@@ -99,10 +101,10 @@ def ragged(starts: NDArray[Any], rows: Ids) -> tuple[Ids, NDArray[Any]]:
 
     The items of P rows are in one array; `starts` (P + 1,) says where those of each row begin.
     """
-    first = starts[rows].astype(np.int64)
-    lengths = starts[rows + 1].astype(np.int64) - first
+    starts_of_rows = starts[rows].astype(np.int64)
+    lengths = starts[rows + 1].astype(np.int64) - starts_of_rows
     items_before = np.cumsum(lengths) - lengths
-    shifts = np.repeat(first - items_before, lengths)
+    shifts = np.repeat(starts_of_rows - items_before, lengths)
     return shifts + np.arange(len(shifts)), lengths
 
 
@@ -112,7 +114,7 @@ class ChunkIds(dict[str, tuple[int, ...]]):
     No token spans a blank, so the ids of a text are those of its chunks in their order. Remembering
     them saves four of five steps of tokenizing; it never changes a result. `ids` makes the token
     ids of any text, and the words outside the vocabulary of V `words` by their ids, from V on.
-    After `most` chunks all are forgotten.
+    After `capacity` chunks all are forgotten.
     """
 
     __slots__ = ("_ids", "_most", "_unknown", "_words")
@@ -121,12 +123,12 @@ class ChunkIds(dict[str, tuple[int, ...]]):
         self,
         ids: Callable[[str], tuple[Sequence[int], Mapping[int, str]]],
         words: int,
-        most: int = _MEMO_CHUNKS,
+        capacity: int = _MEMO_CHUNKS,
     ) -> None:
         super().__init__()
         self._ids = ids
         self._words = words
-        self._most = most
+        self._most = capacity
         self._unknown: dict[int, str] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -199,7 +201,7 @@ def truncated(texts: TokenIds, limits: Mapping[str, Any], side: Side) -> TokenId
     lengths = texts.lengths
     if limit is None or lengths.max(initial=0) <= limit:
         return texts
-    places = np.arange(len(texts.flat)) - np.repeat(texts.offsets[:-1], lengths)
+    positions = np.arange(len(texts.flat)) - np.repeat(texts.offsets[:-1], lengths)
     if limits["keep"] == "last":
-        return texts.where(places >= np.repeat(lengths - limit, lengths))
-    return texts.where(places < limit)
+        return texts.where(positions >= np.repeat(lengths - limit, lengths))
+    return texts.where(positions < limit)

@@ -182,11 +182,11 @@ class Tokenizer:
     def chunk_tokens(self, chunk: str) -> tuple[str, ...]:
         """The tokens of a text without whitespace, for a caller that remembers them itself."""
         tokens: list[str] = []
-        for part in clean(chunk).split():
-            if part.isascii() or not has_letter(part):
-                self._match(part, tokens)
+        for fragment in clean(chunk).split():
+            if fragment.isascii() or not has_letter(fragment):
+                self._match(fragment, tokens)
                 continue
-            for kind, piece in parts(part):
+            for kind, piece in parts(fragment):
                 if kind == "run":
                     tokens.extend(bigrams(piece))
                 elif kind == "tag":
@@ -195,21 +195,21 @@ class Tokenizer:
                     self._match(piece, tokens)
         return tuple(tokens)
 
-    def _match(self, part: str, tokens: list[str]) -> None:
+    def _match(self, fragment: str, tokens: list[str]) -> None:
         """Append the tokens of a clean text without whitespace, as the pattern finds them."""
-        last = ""
-        for match in PATTERN.finditer(part):
+        previous_piece = ""
+        for match in PATTERN.finditer(fragment):
             kind = match.lastgroup
             piece = match[0]
             if kind in ("plain", "joined", "word"):
                 self._word(piece.lower(), tokens)
             elif kind in ("sign", "mark", "emoji"):
                 # Only a repetition without a gap: the same sign directly after itself.
-                if piece != last and visible(piece[0]):
+                if piece != previous_piece and visible(piece[0]):
                     tokens.append(piece.replace("\ufe0f", ""))
             else:
                 self._special(kind, piece, tokens)
-            last = piece
+            previous_piece = piece
 
     def _hashtag(self, body: str, tokens: list[str]) -> None:
         """Append a hashtag, and the words in it."""
@@ -265,8 +265,12 @@ class Tokenizer:
     def _joined(self, word: str, tokens: list[str]) -> None:
         """Append a word, or its parts where only they can be known."""
         word = word.rstrip("_")
-        whole = self._rank is None or word in self._rank
-        parts = [] if whole else [part for part in _JOINED.split(word) if part]
+        is_known = self._rank is None or word in self._rank
+        parts = (
+            []
+            if is_known
+            else [component for component in _JOINED.split(word) if component]
+        )
         tokens.extend(map(self._shorten, parts if len(parts) > 1 else [word]))
 
     def _shorten(self, word: str) -> str:
@@ -281,7 +285,9 @@ class Tokenizer:
         spellings = []
         for lengths in product((2, 1), repeat=len(pieces) // 2):
             middle = zip(pieces[1::2], lengths, pieces[2::2], strict=True)
-            spellings.append(pieces[0] + "".join(c * n + rest for c, n, rest in middle))
+            spellings.append(
+                pieces[0] + "".join(c * n + following for c, n, following in middle)
+            )
         return min(
             filter(self._rank.__contains__, spellings),
             key=self._rank.__getitem__,
@@ -320,9 +326,9 @@ def _split_capitals(body: str) -> list[str]:
     for run in _TAG_RUN.findall(body):
         start = 0
         for at in range(1, len(run)):
-            here = run[at].isupper()
-            rises = here and not run[at - 1].isupper()
-            ends_capitals = here and at + 1 < len(run) and run[at + 1].islower()
+            is_upper = run[at].isupper()
+            rises = is_upper and not run[at - 1].isupper()
+            ends_capitals = is_upper and at + 1 < len(run) and run[at + 1].islower()
             if (rises or ends_capitals) and start < at:
                 pieces.append(run[start:at])
                 start = at
@@ -365,8 +371,8 @@ class _HashtagSplitter:
         if self._rank is None or len(body) > LONGEST_TAG:
             return [piece.lower() for piece in _split_capitals(body)]
         words: list[str] = []
-        for part in filter(None, body.split("_")):
-            pieces = _split_capitals(part)
+        for segment in filter(None, body.split("_")):
+            pieces = _split_capitals(segment)
             # Digits belong to words ("4thofJuly", "g20"): only capitals speak against the search.
             capitals = any(piece[0].isupper() for piece in pieces[1:])
             cut = (
@@ -380,9 +386,9 @@ class _HashtagSplitter:
             elif not (
                 cut and all(len(word) > 2 and word in self._costs for word in cut)
             ):
-                whole = self._segment(part.lower())
-                if not cut or self._price(cut) >= self._price(whole) + _TRUST_CAPITALS:
-                    cut = whole
+                uncut = self._segment(segment.lower())
+                if not cut or self._price(cut) >= self._price(uncut) + _TRUST_CAPITALS:
+                    cut = uncut
             words.extend(cut)
         return words
 
@@ -421,13 +427,13 @@ class _HashtagSplitter:
         best = [0.0]
         back = [0]
         for end in range(1, len(piece) + 1):
-            first = max(0, end - _LONGEST_WORD)
-            words = [piece[start:end] for start in range(first, end)]
+            earliest = max(0, end - _LONGEST_WORD)
+            words = [piece[start:end] for start in range(earliest, end)]
             unknown = map(self._guess, words)
-            costs = list(map(add, map(cost_of, words, unknown), best[first:]))
+            costs = list(map(add, map(cost_of, words, unknown), best[earliest:]))
             lowest = min(costs)
             best.append(lowest)
-            back.append(first + costs.index(lowest))
+            back.append(earliest + costs.index(lowest))
         cut: list[str] = []
         end = len(piece)
         while end:

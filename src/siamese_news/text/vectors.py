@@ -189,15 +189,15 @@ def detect_format(path: Path) -> tuple[Format, int, int]:
     if path.suffix.lower() in (".zip", ".7z", ".bz2", ".xz", ".tar", ".zst"):
         raise InputError(f"{path}: unpack it first; {_EXPECTED}")
     with reading(path), open_binary(path) as file:
-        first = file.readline(_LINE).removeprefix(BOM_UTF8)
-        second = file.readline(_LINE)
-    if not first.strip():
+        first_line = file.readline(_LINE).removeprefix(BOM_UTF8)
+        second_line = file.readline(_LINE)
+    if not first_line.strip():
         raise InputError(f"{path}:1: empty; {_EXPECTED}")
-    if first[:1] == b"\x80" and first[1:2] in b"\x02\x03\x04\x05":
+    if first_line[:1] == b"\x80" and first_line[1:2] in b"\x02\x03\x04\x05":
         raise InputError(
             f"{path}: is a pickle, which may run code when loaded; {_EXPECTED}"
         )
-    header = _HEADER.fullmatch(first)
+    header = _HEADER.fullmatch(first_line)
     if header is not None:
         count = int(header[1])
         width = int(header[2])
@@ -212,11 +212,11 @@ def detect_format(path: Path) -> tuple[Format, int, int]:
                 f"{path}:1: promises {count} words of width {width}, more than its {size} bytes "
                 "can hold; the file is cut short: get it again"
             )
-        text = _floats(second) > 0
+        text = _floats(second_line) > 0
         return ("word2vec text" if text else "word2vec binary"), count, width
-    values = _floats(first)
+    values = _floats(first_line)
     if not values:
-        raise InputError(f"{path}:1: starts with {first[:40]!r}; {_EXPECTED}")
+        raise InputError(f"{path}:1: starts with {first_line[:40]!r}; {_EXPECTED}")
     return "glove text", 0, values
 
 
@@ -249,14 +249,14 @@ def _read_binary(
     """
     from gensim.models import KeyedVectors
 
-    wanted = count if limit is None else min(limit, count)
+    n_words = count if limit is None else min(limit, count)
     try:
         vectors = KeyedVectors.load_word2vec_format(
             str(path),
             binary=True,
             encoding="utf-8-sig",  # a byte order mark before the first line is no part of it
             limit=min(
-                wanted + 1, count
+                n_words + 1, count
             ),  # one more shows whether the last one was right
         )
     except UnicodeDecodeError as error:
@@ -274,9 +274,9 @@ def _read_binary(
     for number, word in enumerate(words, 1):
         if not word or any(character < " " for character in word):
             raise InputError(f"{path}: word {number} is {word[:_SHOWN]!r}; {_SHIFTED}")
-    if len(words) == wanted == count:
+    if len(words) == n_words == count:
         _expect_end(path, words, width)
-    words = words[:wanted]
+    words = words[:n_words]
     return words, np.asarray(vectors.vectors[: len(words)], np.float32)
 
 
@@ -291,12 +291,12 @@ def _expect_end(path: Path, words: Sequence[str], width: int) -> None:
     with reading(path), open_binary(path) as file:
         size = len(file.readline(_LINE))
         expected = size + sum(len(word.encode()) + 1 + 4 * width for word in words)
-        last = b""
+        last_byte = b""
         while piece := file.read(_LINE):
             size += len(piece)
-            last = piece[-1:]
+            last_byte = piece[-1:]
     # The first program that wrote this format ended each vector with a line feed.
-    line_feeds = len(words) if last == b"\n" else 0
+    line_feeds = len(words) if last_byte == b"\n" else 0
     if size not in (expected, expected + line_feeds):
         raise InputError(
             f"{path}: has {size - expected} bytes more than the {len(words)} words of its first "
@@ -320,23 +320,23 @@ def _read_text(
     with reading(path), open_binary(path) as file:
         if count:
             file.readline(_LINE)
-        read = 0
+        n_read = 0
         for number, line in enumerate(file, 2 if count else 1):
             if limit is not None and len(words) == limit:
                 break
             if not line.strip():
                 continue
-            if not read and not count:
+            if not n_read and not count:
                 line = line.removeprefix(BOM_UTF8)
-            read += 1
+            n_read += 1
             word, vector = _word_and_vector(path, number, line.rstrip(), width)
             if word not in words:
                 words[word] = None
                 values.extend(vector)
         else:
-            if count and read != count:
+            if count and n_read != count:
                 raise InputError(
-                    f"{path}: has {read} words, expected {count} as in the first line; the "
+                    f"{path}: has {n_read} words, expected {count} as in the first line; the "
                     "file is damaged or cut short: get it again"
                 )
     return list(words), np.frombuffer(values, np.float32).reshape(len(words), width)
@@ -348,10 +348,10 @@ def _word_and_vector(
     parts = line.split(b" ")
     word = b" ".join(parts[:-width] or parts[:1])
     extra = parts[1:-width]
-    if len(parts) <= width or any(_is_number(part) for part in extra):
-        first = parts[0].decode("utf-8", "replace")
+    if len(parts) <= width or any(_is_number(field) for field in extra):
+        first_field = parts[0].decode("utf-8", "replace")
         raise InputError(
-            f"{path}:{number}: {len(parts) - 1} numbers after {first!r}, expected {width} as in "
+            f"{path}:{number}: {len(parts) - 1} numbers after {first_field!r}, expected {width} as in "
             "the first line; correct or remove the line"
         )
     text = _decoded(word)
@@ -361,9 +361,9 @@ def _word_and_vector(
             "(iconv -f latin1 -t utf-8 converts one in Latin-1), or remove the line"
         )
     try:
-        return text, [float(part) for part in parts[-width:]]
+        return text, [float(field) for field in parts[-width:]]
     except ValueError:
-        wrong = next(part for part in parts[-width:] if not _is_number(part))
+        wrong = next(field for field in parts[-width:] if not _is_number(field))
         raise InputError(
             f"{path}:{number}: {wrong[:40]!r} in the vector of {text!r} is not a number; correct "
             "or remove the line"
@@ -401,9 +401,9 @@ def _floats(line: bytes) -> int:
     return len(list(numbers))
 
 
-def _is_number(part: bytes) -> bool:
+def _is_number(field: bytes) -> bool:
     try:
-        float(part)
+        float(field)
     except ValueError:
         return False
     return True

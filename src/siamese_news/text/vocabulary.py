@@ -68,10 +68,10 @@ class Vocabulary:
     def __contains__(self, word: object) -> bool:
         return isinstance(word, str) and word in self._ids
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Vocabulary):
+    def __eq__(self, value: object) -> bool:
+        if not isinstance(value, Vocabulary):
             return NotImplemented
-        return self.words == other.words and self.unknown == other.unknown
+        return self.words == value.words and self.unknown == value.unknown
 
     def __hash__(self) -> int:
         return hash((self.words, self.unknown))

@@ -51,13 +51,13 @@ class WordTable:
         encoded = [word.encode("utf-8", "surrogatepass") for word in words]
         self._keys = np.frombuffer(b"".join(encoded), np.uint8)
         self._ends = np.array([0, *accumulate(map(len, encoded))], np.uint32)
-        places = 1 << (2 * len(words)).bit_length()
+        slots = 1 << (2 * len(words)).bit_length()
         entered = 0
         while not entered:  # more places, until each word is near its hash
-            places *= 2
-            self._table = np.zeros(places, np.uint64)
+            slots *= 2
+            self._table = np.zeros(slots, np.uint64)
             self.words = Chunks(
-                places=places,
+                places=slots,
                 table=self._table.ctypes.data,
                 keys=self._keys.ctypes.data,
                 ends=self._ends.ctypes.data,
@@ -93,8 +93,10 @@ class TagTable:
     def __call__(self, piece: str) -> list[str]:
         """The words of a piece of ASCII, in lower case, of at most `LONGEST_TAG` characters."""
         length = ctypes.c_int64(len(piece))
-        places = (ctypes.c_int64 * LONGEST_TAG)()
-        count = call("cut_tag", *self._arguments, piece.encode("ascii"), length, places)
-        ends = places[:count][::-1]
+        cut_positions = (ctypes.c_int64 * LONGEST_TAG)()
+        count = call(
+            "cut_tag", *self._arguments, piece.encode("ascii"), length, cut_positions
+        )
+        ends = cut_positions[:count][::-1]
         starts = [0, *ends[:-1]]
         return [piece[start:end] for start, end in zip(starts, ends, strict=True)]

@@ -135,17 +135,21 @@ class TableRows:
     def __init__(self, folder: Path, name: str, columns: int, *, packed: bool) -> None:
         self._columns = columns
         self._packed = packed
-        places = read_array(folder, f"{name}_places", np.int64, 2)
+        boundaries = read_array(folder, f"{name}_places", np.int64, 2)
         path = folder / f"{name}.npy"
         # A map outlives its file, which a reader needs while another process replaces the index.
         with path.open("rb") as file:
             self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         size = len(read_array(folder, name, np.uint8))
-        self._firsts, starts = places.T.copy()
+        self._firsts, starts = boundaries.T.copy()
         rows = np.diff(self._firsts)
-        whole = len(places) and (self._firsts[0], starts[0], starts[-1]) == (0, 0, size)
+        covers_file = len(boundaries) and (self._firsts[0], starts[0], starts[-1]) == (
+            0,
+            0,
+            size,
+        )
         in_order = (rows >= 1).all() and (np.diff(starts) >= 0).all()
-        if not whole or not in_order or (rows > _PIECE).any():
+        if not covers_file or not in_order or (rows > _PIECE).any():
             raise ValueError(f"{name}_places.npy names places outside of {name}.npy")
         self._starts = starts + len(self._content) - size
         self._path = path
@@ -154,24 +158,29 @@ class TableRows:
     def __len__(self) -> int:
         return int(self._firsts[-1])
 
-    def _read(self, place: int) -> tuple[bytes, Ints]:
+    def _read(self, piece_number: int) -> tuple[bytes, Ints]:
         """The bytes of a piece, and where each value in them begins, with the end."""
         try:
-            return self._unpacked(place)
+            return self._unpacked(piece_number)
         except (ValueError, ZstdError) as error:
             raise InputError(
                 f"{self._path}: is damaged ({error}); build the index again"
             ) from error
 
-    def _unpacked(self, place: int) -> tuple[bytes, Ints]:
-        piece = self._content[self._starts[place] : self._starts[place + 1]]
+    def _unpacked(self, piece_number: int) -> tuple[bytes, Ints]:
+        piece = self._content[
+            self._starts[piece_number] : self._starts[piece_number + 1]
+        ]
         if _FORGET is not None:
             self._content.madvise(_FORGET)
         if self._packed:
             if frame_content_size(piece) > _LARGEST:
                 raise ValueError("a piece unpacks to more than any index has")
             piece = ZstdDecompressor().decompress(piece)
-        count = int(self._firsts[place + 1] - self._firsts[place]) * self._columns
+        count = (
+            int(self._firsts[piece_number + 1] - self._firsts[piece_number])
+            * self._columns
+        )
         lengths = np.frombuffer(piece, np.uint32, count)
         ends = np.cumsum(lengths, dtype=np.int64)
         starts = lengths.nbytes + np.concatenate([np.zeros(1, np.int64), ends])
@@ -180,19 +189,21 @@ class TableRows:
         return piece, starts
 
     def __getitem__(self, row: int) -> tuple[bytes, ...]:
-        place = int(np.searchsorted(self._firsts, row, side="right")) - 1
-        piece, starts = self._piece(place)
-        step = int(self._firsts[place + 1] - self._firsts[place])
-        within = range(row - int(self._firsts[place]), step * self._columns, step)
+        piece_number = int(np.searchsorted(self._firsts, row, side="right")) - 1
+        piece, starts = self._piece(piece_number)
+        step = int(self._firsts[piece_number + 1] - self._firsts[piece_number])
+        within = range(
+            row - int(self._firsts[piece_number]), step * self._columns, step
+        )
         return tuple(piece[starts[at] : starts[at + 1]] for at in within)
 
     def pieces(self) -> Iterator[tuple[int, list[list[bytes]]]]:
         """The first row and the columns of one piece after the other."""
-        for place, first in enumerate(self._firsts[:-1].tolist()):
-            piece, starts = self._read(place)
+        for piece_number, first_row in enumerate(self._firsts[:-1].tolist()):
+            piece, starts = self._read(piece_number)
             values = [piece[start:end] for start, end in pairwise(starts.tolist())]
             step = len(values) // self._columns
             yield (
-                first,
+                first_row,
                 [values[n * step : (n + 1) * step] for n in range(self._columns)],
             )

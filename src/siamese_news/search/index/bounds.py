@@ -66,17 +66,17 @@ class Bounds:
         self._words = np.zeros((width, self.articles), np.float32)
         # Words that share a bucket, and pairs whose words do, count as the heaviest of them.
         np.maximum.at(self._words, codes(form.columns[words]), terms[words])
-        ids, left, right = form.pairs
-        in_articles, places = places_among(form.columns, ids)
-        keys = codes(left[in_articles]) * width + codes(right[in_articles])
+        ids, left_words, right_words = form.pairs
+        in_articles, pair_columns = places_among(form.columns, ids)
+        keys = codes(left_words[in_articles]) * width + codes(right_words[in_articles])
         self._keys, group = np.unique(keys, return_inverse=True)
         self._pairs = np.zeros((len(self._keys), self.articles), np.float32)
-        np.maximum.at(self._pairs, group, terms[places])
+        np.maximum.at(self._pairs, group, terms[pair_columns])
         # What a word, and a pair by its hash, adds to the score of any article at most.
         self._heaviest = self._words.max(axis=1, initial=0.0)
         self._hashed = np.zeros(1 << _BITS, np.float32)
-        left, right = np.divmod(self._keys, width)
-        hashes = _hashes(left.astype(np.int32), right.astype(np.int32))
+        left_words, right_words = np.divmod(self._keys, width)
+        hashes = _hashes(left_words.astype(np.int32), right_words.astype(np.int32))
         np.maximum.at(self._hashed, hashes, self._pairs.max(axis=1, initial=0.0))
         # (D, A): the product with a few columns takes a quarter of the time of one with few rows.
         self._vectors = np.ascontiguousarray(form.vectors.T, np.float32)
@@ -88,13 +88,17 @@ class Bounds:
 
         self._earlier = None if earlier is None else earlier.cosines
         if earlier is not None:
-            before = earlier.vectors
-            now = form.vectors
-            squares = np.maximum((before**2).sum(axis=1), 1e-12)
-            shared = np.maximum((before * now).sum(axis=1) / squares, 0)[:, None]
-            rest = np.linalg.norm(now - shared * before, axis=1)[:, None]
+            earlier_vectors = earlier.vectors
+            vectors_now = form.vectors
+            squares = np.maximum((earlier_vectors**2).sum(axis=1), 1e-12)
+            shared = np.maximum(
+                (earlier_vectors * vectors_now).sum(axis=1) / squares, 0
+            )[:, None]
+            remainders = np.linalg.norm(vectors_now - shared * earlier_vectors, axis=1)[
+                :, None
+            ]
             self._kept = shared.astype(np.float32)
-            self._rest = rest.astype(np.float32) + _LEAST
+            self._rest = remainders.astype(np.float32) + _LEAST
 
     def roughly(self, chunk: Chunk) -> Floats:
         """(n,) upper bounds on the lexical scores of the posts of a chunk for any article."""
@@ -107,14 +111,14 @@ class Bounds:
         hashes = np.append(_hashes(codes[:-1], codes[1:]), np.int32(0))
         pairs = sparse.csr_matrix((words.data, hashes, words.indptr), shape)
         scales = chunk.segment.scales[chunk.start : chunk.end].astype(np.float32)
-        most = (words @ self._heaviest) * scales[:, 0]
-        most += (pairs @ self._hashed) * scales[:, 1]
-        return chunk.of_live(most * (1 + _SLACK))
+        upper_bounds = (words @ self._heaviest) * scales[:, 0]
+        upper_bounds += (pairs @ self._hashed) * scales[:, 1]
+        return chunk.of_live(upper_bounds * (1 + _SLACK))
 
     def lexical(self, segment: Segment, rows: Ints) -> Floats:
         """(A, n) upper bounds on the lexical scores of some rows."""
-        places, lengths = ragged(segment.starts, rows)
-        codes = segment.codes[places].astype(np.int32)
+        token_positions, lengths = ragged(segment.starts, rows)
+        codes = segment.codes[token_positions].astype(np.int32)
         ends = np.concatenate([[0], np.cumsum(lengths)])
         scales = segment.scales[rows].astype(np.float32)
         by_pairs = self._of_pairs(codes, ends) * scales[:, 1]
@@ -122,26 +126,26 @@ class Bounds:
         words = sparse.csr_matrix((ones, codes, ends), (len(rows), self._width))
         words.sum_duplicates()  # changes the codes
         words.data[:] = 1
-        most = np.ascontiguousarray((words @ self._words).T) * scales[:, 0]
-        most += by_pairs
-        return most * (1 + _SLACK)
+        upper_bounds = np.ascontiguousarray((words @ self._words).T) * scales[:, 0]
+        upper_bounds += by_pairs
+        return upper_bounds * (1 + _SLACK)
 
     def _of_pairs(self, codes: NDArray[np.int32], ends: Ints) -> Floats:
         """(A, n) the sums over the different pairs in each of n posts."""
         heaviest = self._hashed[_hashes(codes[:-1], codes[1:])]
         at = np.flatnonzero(heaviest)
         keys = codes[at].astype(np.int64) * self._width + codes[at + 1]
-        place = np.searchsorted(self._keys, keys)
+        key_index = np.searchsorted(self._keys, keys)
         # No key is -1, which follows the last one.
-        is_article_pair = np.append(self._keys, -1)[place] == keys
+        is_article_pair = np.append(self._keys, -1)[key_index] == keys
         owner = np.searchsorted(ends, at, side="right") - 1
         # Not the last word of one post and the first of the next.
         within_post = at + 1 < ends[owner + 1]
         counted = is_article_pair & within_post
-        numbers = owner[counted] * len(self._keys) + place[counted]
-        owner, place = np.divmod(np.unique(numbers), max(len(self._keys), 1))
+        numbers = owner[counted] * len(self._keys) + key_index[counted]
+        owner, key_index = np.divmod(np.unique(numbers), max(len(self._keys), 1))
         sums = [
-            np.bincount(owner, pair_weights[place], len(ends) - 1)
+            np.bincount(owner, pair_weights[key_index], len(ends) - 1)
             for pair_weights in self._pairs.T
         ]
         return np.stack(sums).astype(np.float32)
@@ -151,8 +155,8 @@ class Bounds:
         vectors = segment.vectors[rows]
         cosines = np.empty((self.articles, len(vectors)), np.float32)
         for start in range(0, len(vectors), _IN_CACHE):
-            part = slice(start, start + _IN_CACHE)
-            cosines[:, part] = (vectors[part].astype(np.float32) @ self._vectors).T
+            batch = slice(start, start + _IN_CACHE)
+            cosines[:, batch] = (vectors[batch].astype(np.float32) @ self._vectors).T
         cosines *= segment.steps[rows].astype(np.float32)
         # A vector has at most length 1, rounded a little more.
         away = segment.errors[rows].astype(np.float32) * (1 + _SLACK)
@@ -165,11 +169,15 @@ class Bounds:
         """
         form = self.form
         room = np.empty_like(cosines)
-        most = cosines + errors
+        highest_cosines = cosines + errors
         bounds = form.lexical[:, None].astype(np.float32) * lexical
-        bounds += np.multiply(form.cosine[:, None].astype(np.float32), most, out=room)
+        bounds += np.multiply(
+            form.cosine[:, None].astype(np.float32), highest_cosines, out=room
+        )
         if form.excess.any():
-            np.subtract(most, form.quantiles[:, None].astype(np.float32), out=room)
+            np.subtract(
+                highest_cosines, form.quantiles[:, None].astype(np.float32), out=room
+            )
             np.maximum(room, 0, out=room)
             room *= form.excess[:, None].astype(np.float32)
             bounds += room
@@ -188,24 +196,28 @@ class Bounds:
         has of the earlier one times the earlier cosine, and the length of the rest.
         """
         nothing = np.zeros_like(self._longest)
-        most = np.broadcast_to(self._longest, (self.articles, len(rows)))
+        highest_cosines = np.broadcast_to(self._longest, (self.articles, len(rows)))
         if self._earlier is not None:
-            most = np.minimum(
-                self._kept * self._earlier[number][rows] + self._rest, most
+            highest_cosines = np.minimum(
+                self._kept * self._earlier[number][rows] + self._rest, highest_cosines
             )
-        return self.scores(lexical, most, nothing), self.least(nothing, self._longest)
+        return self.scores(lexical, highest_cosines, nothing), self.least(
+            nothing, self._longest
+        )
 
-    def least(self, cosines: Floats, errors: Floats) -> Floats:
+    def lower_bounds(self, cosines: Floats, errors: Floats) -> Floats:
         """(A, n) lower bounds on the scores; words only add."""
-        least = self.form.cosine[:, None].astype(np.float32) * (cosines - errors)
-        lowest: Floats = least - _SLACK * np.abs(least) - _LEAST
+        lower_bounds = self.form.cosine[:, None].astype(np.float32) * (cosines - errors)
+        lowest: Floats = lower_bounds - _SLACK * np.abs(lower_bounds) - _LEAST
         return lowest
 
 
-def _hashes(left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int32]:
+def _hashes(
+    left_codes: NDArray[np.int32], right_codes: NDArray[np.int32]
+) -> NDArray[np.int32]:
     """Hashes of pairs of codes, of `_BITS` bits; the products wrap."""
-    mixed = left.view(np.uint32) * np.uint32(0x9E3779B1)
-    mixed += right.view(np.uint32)
+    mixed = left_codes.view(np.uint32) * np.uint32(0x9E3779B1)
+    mixed += right_codes.view(np.uint32)
     mixed *= np.uint32(0x85EBCA77)
     mixed >>= np.uint32(32 - _BITS)
     return mixed.view(np.int32)

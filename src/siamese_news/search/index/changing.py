@@ -58,8 +58,8 @@ def build(
     old = path.with_name(f".{path.name}.old")
     if old.exists() and not path.exists():
         old.rename(path)  # an earlier run died between the two renames below
-    for left in (staged, old):
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in (staged, old):
+        shutil.rmtree(leftover, ignore_errors=True)
     staged.mkdir(parents=True)
     try:
         manifest = Manifest(
@@ -111,7 +111,7 @@ def add(
     manifest = Manifest.read(path)
     _sweep(path, manifest)
     check_model(path, manifest.model, model)
-    before = manifest.posts
+    n_posts_before = manifest.posts
     present = 0
     seen = SeenIds()
     repeated: dict[str, int] = {}  # checksums of the texts of posts whose ids exist
@@ -124,15 +124,19 @@ def add(
             already_there = set(seen.add([post.id for post in block]))
             present += len(already_there)
             if not platform_ids:
-                some = (block[n] for n in already_there if differ(block[n].id))
-                repeated.update((post.id, crc32(post.text.encode())) for post in some)
+                repeated_posts = (
+                    block[n] for n in already_there if differ(block[n].id)
+                )
+                repeated.update(
+                    (post.id, crc32(post.text.encode())) for post in repeated_posts
+                )
             writer.append(
                 maker([post for n, post in enumerate(block) if n not in already_there])
             )
         writer.finish()
         _refuse_others(path, manifest, repeated, model.output_dim)
-        read = {source[0]: source for source in (*manifest.sources, *sources)}
-        manifest.sources = list(read.values())
+        source_by_path = {source[0]: source for source in (*manifest.sources, *sources)}
+        manifest.sources = list(source_by_path.values())
         sync(path)
         manifest.write(path)
         sync(path)
@@ -141,7 +145,7 @@ def add(
     except BaseException:
         _sweep(path, Manifest.read(path))
         raise
-    return Changed(manifest.posts, manifest.posts - before, present)
+    return Changed(manifest.posts, manifest.posts - n_posts_before, present)
 
 
 def _refuse_others(
@@ -149,8 +153,8 @@ def _refuse_others(
 ) -> None:
     """Refuse posts that have the ids of different posts in the index."""
     for segment in manifest.open_segments(path, dimensions) if repeated else ():
-        for first, ids in segment.ids():
-            for row, id in enumerate(ids, first):
+        for first_row, ids in segment.ids():
+            for row, id in enumerate(ids, first_row):
                 if id in repeated and crc32(segment.text(row).encode()) != repeated[id]:
                     raise InputError(
                         f"{path}: has another post with the id '{id}' "
@@ -162,8 +166,8 @@ def _refuse_others(
 
 def _sweep(path: Path, manifest: Manifest) -> None:
     """Remove the files of an interrupted run, which the manifest does not name."""
-    for left in path.glob(f".{NAME}.*"):
-        left.unlink()
+    for leftover in path.glob(f".{NAME}.*"):
+        leftover.unlink()
     for item in path.glob("segment-*"):
         if item.name not in manifest.segments:
             shutil.rmtree(item)

@@ -94,8 +94,8 @@ class Chosen:
 
     def rows_of(self, number: int, rows: Ints) -> Ints:
         """The rows over all segments that are in one segment, as rows of that segment."""
-        low, high = np.searchsorted(rows, self.firsts[number : number + 2])
-        return rows[low:high] - self.firsts[number]
+        start, end = np.searchsorted(rows, self.firsts[number : number + 2])
+        return rows[start:end] - self.firsts[number]
 
     def counted(self) -> Ints:
         """How often words of the vocabulary, and n-grams of others, occur: (V + BUCKETS,)."""
@@ -108,15 +108,17 @@ class Chosen:
 
     def token_ids(self, rows: Ints) -> TokenIds:
         """The token ids of posts, by their rows over all segments, ascending."""
-        parts = [
+        by_segment = [
             segment.token_ids(self.rows_of(number, rows))
             for number, segment in enumerate(self.segments)
         ]
         lengths = np.concatenate(
-            [np.zeros(1, np.int64), *(part.lengths for part in parts)]
+            [np.zeros(1, np.int64), *(ids.lengths for ids in by_segment)]
         )
-        unknown = {id: word for part in parts for id, word in part.unknown.items()}
-        flat = np.concatenate([np.zeros(0, np.int64), *(part.flat for part in parts)])
+        unknown = {id: word for ids in by_segment for id, word in ids.unknown.items()}
+        flat = np.concatenate(
+            [np.zeros(0, np.int64), *(ids.flat for ids in by_segment)]
+        )
         return TokenIds(flat, np.cumsum(lengths), unknown)
 
 
@@ -135,8 +137,8 @@ def ahead(of: Callable[[S], T], chunks: Iterable[S]) -> Iterator[tuple[S, T]]:
         for chunk in chunks:
             waiting.append((chunk, pool.submit(of, chunk)))
             if len(waiting) > threads:
-                first, made = waiting.popleft()
-                yield first, made.result()
+                oldest_chunk, computed = waiting.popleft()
+                yield oldest_chunk, computed.result()
         while waiting:
-            first, made = waiting.popleft()
-            yield first, made.result()
+            oldest_chunk, computed = waiting.popleft()
+            yield oldest_chunk, computed.result()

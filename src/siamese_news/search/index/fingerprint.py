@@ -19,9 +19,9 @@ _PROBE = (
 def fingerprint(model: TextModel) -> str:
     """SHA-256 of a model's options, words and numbers; its folder and its card do not count."""
     digest = hashlib.sha256()
-    for part in _parts(model):
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(part)
+    for content in _parts(model):
+        digest.update(len(content).to_bytes(8, "little"))
+        digest.update(content)
     return digest.hexdigest()
 
 

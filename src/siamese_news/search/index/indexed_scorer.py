@@ -105,8 +105,8 @@ class IndexedScorer:
             share = surface.weights * view.shares
             squares += share * _most_squared(view, words, surface.counting)
             total += share
-        most: Floats = (total * squares).max(axis=1, initial=0.0).astype(np.float32)
-        return most
+        bounds: Floats = (total * squares).max(axis=1, initial=0.0).astype(np.float32)
+        return bounds
 
 
 def _cosine_form(vectors: NDArray[np.float64]) -> ScoreForm:
@@ -133,7 +133,11 @@ def _mixture_form(scorer: MixtureScorer) -> ScoreForm | None:
     articles = scorer.basis.articles
     background = setting.articles.background
     follows_pool = any(group.weights is not background for group in articles.groups)
-    if setting.read.whole_texts or setting.articles.factors is not None or follows_pool:
+    if (
+        setting.reader.whole_texts
+        or setting.articles.factors is not None
+        or follows_pool
+    ):
         return None
     (group,) = articles.groups
     columns = articles.columns
@@ -169,8 +173,8 @@ def _most_squared(
     squares = np.concatenate([squares_of_vocabulary, squares_of_unknown])
     bounds: NDArray[np.float64] = products**2 / np.maximum(squares, 1e-12)[:, None]
     if counting.any():
-        every = sparse.csr_matrix(sparse.vstack([view.words, words]))
-        grams = view.among(every, every.data)
+        all_grams = sparse.csr_matrix(sparse.vstack([view.words, words]))
+        grams = view.among(all_grams, all_grams.data)
         vectors = sparse.csr_matrix(view.vectors).power(2)[:, np.flatnonzero(counting)]
         bounds[:, counting] = (grams @ vectors).toarray()
     return bounds

@@ -112,8 +112,10 @@ class Manifest:
         """Refuse names of other folders, and segments whose files are not all listed."""
         if not all(re.fullmatch(r"segment-\d{1,9}", name) for name in self.segments):
             raise ValueError("a segment has another name than the index gives")
-        wanted = {f"{name}/{file}" for name in self.segments for file in SEGMENT_FILES}
-        if different := sorted(wanted ^ self.files.keys()):
+        expected = {
+            f"{name}/{file}" for name in self.segments for file in SEGMENT_FILES
+        }
+        if different := sorted(expected ^ self.files.keys()):
             raise ValueError(f"{different[0][:80]} is not listed, or should not be")
         if not self.segments or min(self.segments.values()) < 1:
             raise ValueError("there are no posts")
@@ -172,11 +174,11 @@ class Manifest:
     def changed_sources(self) -> list[str]:
         """The files that changed since they were read; a missing one does not count."""
         changed = []
-        for name, *read in self.sources:
+        for name, *size_and_time in self.sources:
             path = Path(name)
             if (
                 path.is_file()
-                and [path.stat().st_size, path.stat().st_mtime_ns] != read
+                and [path.stat().st_size, path.stat().st_mtime_ns] != size_and_time
             ):
                 changed.append(name)
         return changed

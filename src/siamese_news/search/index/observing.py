@@ -56,22 +56,22 @@ class CosineTail:
         rows = np.concatenate([np.zeros(0, np.int64), *self._rows])
         cosines = np.concatenate([np.zeros(0, np.float32), *self._cosines])
         errors = np.concatenate([np.zeros(0, np.float32), *self._errors])
-        low = cosine_bins(cosines - errors)
-        high = cosine_bins(cosines + errors)
+        lower_bins = cosine_bins(cosines - errors)
+        upper_bins = cosine_bins(cosines + errors)
         need = np.ceil(self._quantile * self._posts)
         # At least, and at most, so many posts are in a bin or below it.
-        surely = self._posts - _above(high)
-        maybe = self._posts - _above(low)
-        first = int((maybe >= need).argmax())
-        last = int((surely >= need).argmax())
+        surely = self._posts - _above(upper_bins)
+        maybe = self._posts - _above(lower_bins)
+        lowest_bin = int((maybe >= need).argmax())
+        highest_bin = int((surely >= need).argmax())
         floor = -1.0 if self.floor is None else self.floor
         (floor_bin,) = cosine_bins(np.array([floor]))
-        if first <= floor_bin and floor > 0:
+        if lowest_bin <= floor_bin and floor > 0:
             return None
-        between = (low <= last) & (high > first)
-        unclear = np.flatnonzero(between & (low != high))
-        bins = np.where(high <= first, high, low)
-        if first != last and len(unclear):
+        between = (lower_bins <= highest_bin) & (upper_bins > lowest_bin)
+        unclear = np.flatnonzero(between & (lower_bins != upper_bins))
+        bins = np.where(upper_bins <= lowest_bin, upper_bins, lower_bins)
+        if lowest_bin != highest_bin and len(unclear):
             bins[unclear] = cosine_bins(exact(rows[unclear]))
         counts = np.bincount(bins, minlength=BINS)
         counts[0] += self._posts - len(rows)
@@ -104,23 +104,23 @@ class _Candidates:
         """Take note of posts; (A,) the least score in millionths that is still of use."""
         basis = self._observer.basis
         candidates = self._observer.pool.candidates
-        for _, read in self._observer.setting.blocks(posts, "candidates"):
-            scores = unsmoothed(basis.articles, basis.weights, read)
-            candidates.add(scores, read.ids)
+        for _, block in self._observer.setting.blocks(posts, "candidates"):
+            scores = unsmoothed(basis.articles, basis.weights, block)
+            candidates.add(scores, block.ids)
         return candidates.least()
 
     def near(self, posts: TokenIds) -> Ints:
         """(A,) how many posts are about each article's story."""
         setting = self._observer.setting
         counts = np.zeros(len(setting), np.int64)
-        for _, read in setting.blocks(posts, "near"):
-            lexical, _ = self._observer.basis.articles.heads(read)
+        for _, block in setting.blocks(posts, "near"):
+            lexical, _ = self._observer.basis.articles.heads(block)
             counts += setting.counted(lexical > setting.options.focused_pool.score)
         return counts
 
     def cosines(self, posts: TokenIds, article: int) -> Floats:
         """(P,) the cosines of P posts with an article."""
-        vectors, _ = self._observer.setting.read.of_best(posts, None)
+        vectors, _ = self._observer.setting.reader.of_best(posts, None)
         return self._observer.basis.articles.cosines(vectors, np.array([article]))[0]
 
     def conclude(
@@ -167,8 +167,10 @@ def observe_candidates(
         useful = (bounds.scores(rough, cosines, errors) >= best.floors).any(axis=0)
         candidates = np.flatnonzero(useful | (rough > form.about))
         lexical = bounds.lexical(chunk.segment, chunk.rows[candidates])
-        most = bounds.scores(lexical, cosines[:, candidates], errors[candidates])
-        return lexical > form.about, cosines, errors, candidates, most
+        upper_bounds = bounds.scores(
+            lexical, cosines[:, candidates], errors[candidates]
+        )
+        return lexical > form.about, cosines, errors, candidates, upper_bounds
 
     tails = [
         CosineTail(form.quantile)
@@ -178,7 +180,7 @@ def observe_candidates(
     most_about = np.zeros(bounds.articles, np.int64)
     near_rows = [np.zeros(0, np.int64)]
     highest = [np.zeros(len(segment), np.float32) for segment in posts.segments]
-    for chunk, (near, cosines, errors, candidates, most) in ahead(
+    for chunk, (near, cosines, errors, candidates, candidate_bounds) in ahead(
         bounded, posts.chunks(bounds.articles)
     ):
         rows = chunk.rows + posts.firsts[chunk.number]
@@ -186,7 +188,7 @@ def observe_candidates(
         near_rows.append(rows[candidates][near.any(axis=0)])
         for tail, article_cosines in zip(tails, cosines, strict=False):
             tail.add(rows, article_cosines, errors)
-        best.add(rows[candidates], most)
+        best.add(rows[candidates], candidate_bounds)
         highest[chunk.number][chunk.rows] = cosines.max(axis=0) + errors
     best.score()
     # Where the rest of the pool may change a degree, the candidates are not enough.
@@ -215,10 +217,10 @@ class _Best:
         self._cells = self._limit = 0
         self.floors = floors_of(candidates.add(TokenIds.of([])))
 
-    def add(self, rows: Ints, most: Floats) -> None:
+    def add(self, rows: Ints, upper_bounds: Floats) -> None:
         """Take note of posts: their rows over all segments, and upper bounds on their scores."""
-        self._waiting.append((rows, most))
-        self._cells += most.size
+        self._waiting.append((rows, upper_bounds))
+        self._cells += upper_bounds.size
         if self._cells > self._limit:
             self.score()
             self._limit = CELLS // 4
@@ -228,36 +230,38 @@ class _Best:
         if not self._waiting:
             return
         rows = np.concatenate([rows for rows, _ in self._waiting])
-        most = np.concatenate([most for _, most in self._waiting], axis=1)
+        upper_bounds = np.concatenate(
+            [upper_bounds for _, upper_bounds in self._waiting], axis=1
+        )
         self._waiting = []
         self._cells = 0
         together = _TOGETHER
         while True:
-            left = (most >= self.floors).any(axis=0)
-            rows = rows[left]
-            most = most[:, left]
+            promising = (upper_bounds >= self.floors).any(axis=0)
+            rows = rows[promising]
+            upper_bounds = upper_bounds[:, promising]
             if not len(rows):
                 return
-            now = _highest(most, together)
-            some = rows[now]
-            for start in range(0, len(some), BLOCK):
-                part = some[start : start + BLOCK]
-                least = self._candidates.add(self._posts.token_ids(part))
-                self.floors = floors_of(least)
-                self.scored.append(part)
-            rows = rows[~now]
-            most = most[:, ~now]
+            is_best = _highest(upper_bounds, together)
+            best_rows = rows[is_best]
+            for start in range(0, len(best_rows), BLOCK):
+                batch = best_rows[start : start + BLOCK]
+                lowest_scores = self._candidates.add(self._posts.token_ids(batch))
+                self.floors = floors_of(lowest_scores)
+                self.scored.append(batch)
+            rows = rows[~is_best]
+            upper_bounds = upper_bounds[:, ~is_best]
             # With many similar posts, the lowest useful score hardly rises.
             together *= 2
 
 
-def _highest(most: Floats, count: int) -> NDArray[np.bool_]:
+def _highest(upper_bounds: Floats, count: int) -> NDArray[np.bool_]:
     """(n,) whether a post is among so many with the highest bound (A, n) for some article."""
-    is_high = np.zeros(most.shape[1], bool)
-    place = max(len(is_high) - count, 0)
-    for bounds in most:
-        ascending = np.argpartition(bounds, place)
-        is_high[ascending[place:]] = True
+    is_high = np.zeros(upper_bounds.shape[1], bool)
+    cut = max(len(is_high) - count, 0)
+    for bounds in upper_bounds:
+        ascending = np.argpartition(bounds, cut)
+        is_high[ascending[cut:]] = True
     return is_high
 
 

@@ -68,12 +68,12 @@ class PostIndex(Pool):
 
     def find(self, ids: Iterable[str]) -> dict[str, Post]:
         """Posts by id; missing ones are left out."""
-        wanted = set(ids)
+        requested_ids = set(ids)
         posts = {}
         for segment in self._segments:
-            for first, segment_ids in segment.ids():
-                for row, id in enumerate(segment_ids, first):
-                    if id in wanted:
+            for first_row, segment_ids in segment.ids():
+                for row, id in enumerate(segment_ids, first_row):
+                    if id in requested_ids:
                         posts[id] = segment.post(row)
         return posts
 
@@ -176,15 +176,15 @@ class PostIndex(Pool):
         posts = self._chosen(window)
         self.scored = 0
         indexed = IndexedScorer.of(scorer)
-        first = self._observed
-        if indexed is None or wanted is None or first is None:
+        observed_rows = self._observed
+        if indexed is None or wanted is None or observed_rows is None:
             scores = all_scores(scorer, posts, articles)
         else:
             bounds = Bounds(indexed.form, self.manifest.codes, self._learned)
-            scores = best_scores(indexed, bounds, posts, first, wanted)
-        for part in scores:
-            self.scored += len(part.posts)
-            yield part
+            scores = best_scores(indexed, bounds, posts, observed_rows, wanted)
+        for block in scores:
+            self.scored += len(block.posts)
+            yield block
 
     def _chosen(self, window: Window) -> Chosen:
         window.start()
@@ -216,18 +216,18 @@ class StoredPosts(Sequence[Post]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return StoredPosts(self._segment, self._rows[place])
-        return self._segment.post(int(self._rows[place]))
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return StoredPosts(self._segment, self._rows[index])
+        return self._segment.post(int(self._rows[index]))
 
 
 def all_scores(scorer: Scorer, posts: Chosen, articles: int) -> Iterator[Scored]:
     """The scores of all posts, in their order."""
     for number, mask in enumerate(posts.masks):
         for rows in row_blocks(mask, articles):
-            part = _part(scorer, posts, number, rows)
-            yield replace(part, rows=None)
+            block = _part(scorer, posts, number, rows)
+            yield replace(block, rows=None)
 
 
 def row_blocks(mask: NDArray[np.bool_], articles: int = 1) -> Iterator[Ints]:
@@ -239,25 +239,29 @@ def row_blocks(mask: NDArray[np.bool_], articles: int = 1) -> Iterator[Ints]:
 
 
 def best_scores(
-    indexed: IndexedScorer, bounds: Bounds, posts: Chosen, first: Ints, wanted: Wanted
+    indexed: IndexedScorer,
+    bounds: Bounds,
+    posts: Chosen,
+    observed_rows: Ints,
+    open_lists: Wanted,
 ) -> Iterator[Scored]:
     """The scores of the posts that can matter, by a scorer that has observed the pool.
 
-    The posts of the rows `first`, over all segments and ascending, are scored first and whatever
-    their bounds, because smoothing may raise them. `wanted` is asked again for each chunk.
+    The posts of the `observed_rows`, over all segments and ascending, are scored first and whatever
+    their bounds, because smoothing may raise them. `open_lists` is asked again for each chunk.
     """
     for number in range(len(posts.segments)):
-        rows = posts.rows_of(number, first)
+        rows = posts.rows_of(number, observed_rows)
         for start in range(0, len(rows), BLOCK):
             yield _part(indexed.scorer, posts, number, rows[start : start + BLOCK])
 
-    reach = _Reach(indexed, bounds, wanted)
-    chunks = posts.without(first).chunks(bounds.articles)
-    asked = ((chunk, floors_of(wanted.least())) for chunk in chunks)
-    for (chunk, _), rows in ahead(reach.rows, asked):
+    reach = _Reach(indexed, bounds, open_lists)
+    chunks = posts.without(observed_rows).chunks(bounds.articles)
+    chunks_with_floors = ((chunk, floors_of(open_lists.least())) for chunk in chunks)
+    for (chunk, _), rows in ahead(reach.rows, chunks_with_floors):
         for start in range(0, len(rows), BLOCK):
-            some = rows[start : start + BLOCK]
-            yield _part(indexed.scorer, posts, chunk.number, some)
+            batch = rows[start : start + BLOCK]
+            yield _part(indexed.scorer, posts, chunk.number, batch)
 
 
 class _Reach:
@@ -266,18 +270,20 @@ class _Reach:
     The cheapest bounds come first: the vectors of few posts are needed, and the tokens of fewer.
     """
 
-    def __init__(self, indexed: IndexedScorer, bounds: Bounds, wanted: Wanted) -> None:
+    def __init__(
+        self, indexed: IndexedScorer, bounds: Bounds, open_lists: Wanted
+    ) -> None:
         self._indexed = indexed
         self._bounds = bounds
-        self._wanted = wanted
+        self._open_lists = open_lists
         self._scales = indexed.scorer.scales()[:, None]
         # (A, 0), or the one (1, 1) that counts for every post, whose tokens are then not read.
         self._surface = indexed.surface(TokenIds.of([]))
         self._squares_of = _squares_by_code(indexed)
 
-    def rows(self, asked: tuple[Chunk, Floats]) -> Ints:
+    def rows(self, chunk_and_floors: tuple[Chunk, Floats]) -> Ints:
         """The rows of a chunk whose scores can reach the floor of some list."""
-        chunk, floors = asked
+        chunk, floors = chunk_and_floors
         bounds = self._bounds
         segment = chunk.segment
         rows = chunk.rows
@@ -285,35 +291,43 @@ class _Reach:
         above, below = self._surface_bounds(chunk, squares)
 
         lexical = bounds.roughly(chunk)
-        most, least = bounds.without_vectors(chunk.number, rows, lexical)
-        inside = self._inside(floors, most, least, above, below)
+        upper_bounds, lower_bounds = bounds.without_vectors(chunk.number, rows, lexical)
+        inside = self._inside(floors, upper_bounds, lower_bounds, above, below)
         rows, lexical, above, below = _taken(inside, rows, lexical, above, below)
 
         cosines, errors = bounds.cosines(segment, rows)
-        least = bounds.least(cosines, errors)
-        most = bounds.scores(lexical, cosines, errors)
-        inside = self._inside(floors, most, least, above, below)
+        lower_bounds = bounds.least(cosines, errors)
+        upper_bounds = bounds.scores(lexical, cosines, errors)
+        inside = self._inside(floors, upper_bounds, lower_bounds, above, below)
         rows, cosines, errors = _taken(inside, rows, cosines, errors)
-        least, above, below = _taken(inside, least, above, below)
+        lower_bounds, above, below = _taken(inside, lower_bounds, above, below)
 
-        most = bounds.scores(bounds.lexical(segment, rows), cosines, errors)
-        inside = self._inside(floors, most, least, above, below)
-        rows, most, least = _taken(inside, rows, most, least)
+        upper_bounds = bounds.scores(bounds.lexical(segment, rows), cosines, errors)
+        inside = self._inside(floors, upper_bounds, lower_bounds, above, below)
+        rows, upper_bounds, lower_bounds = _taken(
+            inside, rows, upper_bounds, lower_bounds
+        )
         if squares is None:
             return rows
         surface = self._indexed.surface(segment.token_ids(rows))
-        return rows[self._inside(floors, most, least, surface, surface)]
+        return rows[self._inside(floors, upper_bounds, lower_bounds, surface, surface)]
 
     def _inside(
-        self, floors: Floats, most: Floats, least: Floats, above: Floats, below: Floats
+        self,
+        floors: Floats,
+        upper_bounds: Floats,
+        lower_bounds: Floats,
+        above: Floats,
+        below: Floats,
     ) -> NDArray[np.intp]:
         """The posts of which some list can have a score of its floor or more.
 
-        Without the surface a score is from `least` to `most`; this is from `below` to `above`.
+        Without the surface a score is from `lower_bounds` to `upper_bounds`; the surface is from
+        `below` to `above`.
         """
-        highest = self._scales * most + above + _ROUNDING
-        lowest = self._scales * least + below - _ROUNDING
-        reachable = self._wanted.at_most(highest, lowest)
+        highest = self._scales * upper_bounds + above + _ROUNDING
+        lowest = self._scales * lower_bounds + below - _ROUNDING
+        reachable = self._open_lists.at_most(highest, lowest)
         return np.flatnonzero((reachable >= floors).any(axis=0))
 
     def _surface_bounds(
@@ -350,6 +364,6 @@ def _taken(columns: NDArray[np.intp], *arrays: NDArray[Any]) -> list[NDArray[Any
 def _part(scorer: Scorer, posts: Chosen, number: int, rows: Ints) -> Scored:
     segment = posts.segments[number]
     scores = scorer.scores(segment.token_ids(rows))
-    places = rows + posts.firsts[number]
+    pool_rows = rows + posts.firsts[number]
     # An index is one block: an interrupted search starts again.
-    return Scored(0, StoredPosts(segment, rows), scores, last=False, rows=places)
+    return Scored(0, StoredPosts(segment, rows), scores, last=False, rows=pool_rows)

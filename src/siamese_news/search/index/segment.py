@@ -49,8 +49,10 @@ class Codes:
     @classmethod
     def of(cls, words: int, gram: int) -> "Codes":
         """The codes for a vocabulary; two bytes are enough for up to 61,440 words."""
-        left = (1 << 16) - words
-        return cls(words, left if left >= _FEWEST_BUCKETS else _BUCKETS, gram)
+        free_codes = (1 << 16) - words
+        return cls(
+            words, free_codes if free_codes >= _FEWEST_BUCKETS else _BUCKETS, gram
+        )
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -169,8 +171,10 @@ class SegmentWriter:
         ids = [_bytes(id) for id in rows.ids]
         self._fields.append([ids, rows.metadata])
         checksums = list(map(crc32, ids))
-        places = np.arange(self.posts, self.posts + len(checksums))
-        sample = np.concatenate([self._sample, np.stack([checksums, places], axis=1)])
+        rows_in_segment = np.arange(self.posts, self.posts + len(checksums))
+        sample = np.concatenate(
+            [self._sample, np.stack([checksums, rows_in_segment], axis=1)]
+        )
         smallest = np.argsort(sample[:, 0], kind="stable")[:SAMPLE]
         self._sample = sample[smallest]
         self.posts += len(rows.ids)
@@ -183,7 +187,7 @@ class SegmentWriter:
 
     def _numbered(self, rows: Rows) -> NDArray[np.uint32]:
         """The number of each unknown word; words that are new are written."""
-        ids, places = np.unique(rows.unknown, return_inverse=True)
+        ids, id_indices = np.unique(rows.unknown, return_inverse=True)
         numbers = self._numbers
         new = [id for id in ids.tolist() if id not in numbers]
         for id in new:
@@ -197,7 +201,7 @@ class SegmentWriter:
         letter_counts = np.array([len(spelled) for spelled in letters], np.int64)
         self._advance("letter_starts", letter_counts)
         self._advance("gram_starts", np.diff(grams.indptr))
-        return np.array([numbers[id] for id in ids.tolist()], np.uint32)[places]
+        return np.array([numbers[id] for id in ids.tolist()], np.uint32)[id_indices]
 
     def close(self) -> None:
         """Finish the files and flush them to the disk."""
@@ -274,7 +278,7 @@ class Segment:
                 raise self._damaged(name)
             if (starts[1:] < starts[:-1]).any():
                 raise self._damaged(name)
-        for name, numbers, least, most in (
+        for name, numbers, minimum, maximum in (
             ("codes", self.codes, 0, self.width - 1),
             ("unknown", self._unknown, 0, words - 1),
             ("words", self._words, self._of.words, np.inf),
@@ -285,15 +289,17 @@ class Segment:
             ("errors", self.errors, 0, np.inf),
             ("scales", self.scales, 0, np.inf),
         ):
-            if len(numbers) and not (least <= numbers.min() and numbers.max() <= most):
+            if len(numbers) and not (
+                minimum <= numbers.min() and numbers.max() <= maximum
+            ):
                 raise self._damaged(name)
         for start in range(0, posts, _AT_ONCE):
-            some = slice(start, start + _AT_ONCE + 1)
-            ends = self.starts[some].astype(np.int64)
+            batch = slice(start, start + _AT_ONCE + 1)
+            ends = self.starts[batch].astype(np.int64)
             unknown = self.codes[ends[0] : ends[-1]] >= self._of.words
             unknown_before = np.concatenate([[0], np.cumsum(unknown)])
             counts = np.diff(unknown_before[ends - ends[0]])
-            written = np.diff(self._unknown_starts[some].astype(np.int64))
+            written = np.diff(self._unknown_starts[batch].astype(np.int64))
             if (counts != written).any():
                 raise self._damaged("unknown_starts")
 
@@ -305,8 +311,8 @@ class Segment:
 
     def token_ids(self, rows: Ints) -> TokenIds:
         """The token ids of some rows, as from `TextModel.token_ids`."""
-        places, lengths = ragged(self.starts, rows)
-        ids = self.codes[places].astype(np.int64)
+        code_positions, lengths = ragged(self.starts, rows)
+        ids = self.codes[code_positions].astype(np.int64)
         unknown_places, _ = ragged(self._unknown_starts, rows)
         unknown = self._unknown[unknown_places]
         ids[ids >= self._of.words] = self._words[unknown]
@@ -316,8 +322,8 @@ class Segment:
     def _spelled(self, numbers: NDArray[np.uint32]) -> dict[int, str]:
         """Unknown words by id, from their numbers."""
         different = np.unique(numbers).astype(np.int64)
-        places, lengths = ragged(self._letter_starts, different)
-        letters = self._letters[places].tobytes()
+        letter_positions, lengths = ragged(self._letter_starts, different)
+        letters = self._letters[letter_positions].tobytes()
         ends = np.cumsum(lengths).tolist()
         texts = [
             letters[start:end].decode("utf-8", "replace")
@@ -344,17 +350,17 @@ class Segment:
     def counted(self, mask: NDArray[np.bool_]) -> Ints:
         """How often words, and n-grams of unknown ones, occur in some rows: (V + BUCKETS,)."""
         # The fewer rows are counted: those of the mask, or those that it leaves out.
-        most = 2 * np.count_nonzero(mask) > len(mask)
-        rows = np.flatnonzero(mask != most)
+        counts_excluded = 2 * np.count_nonzero(mask) > len(mask)
+        rows = np.flatnonzero(mask != counts_excluded)
         counts = np.zeros_like(self._all)
         for start in range(0, len(rows), _AT_ONCE):
-            some = rows[start : start + _AT_ONCE]
-            places, _ = ragged(self.starts, some)
-            unknown_places, _ = ragged(self._unknown_starts, some)
+            batch = rows[start : start + _AT_ONCE]
+            code_positions, _ = ragged(self.starts, batch)
+            unknown_places, _ = ragged(self._unknown_starts, batch)
             counts += self._occurrences(
-                self.codes[places], self._unknown[unknown_places]
+                self.codes[code_positions], self._unknown[unknown_places]
             )
-        if most:
+        if counts_excluded:
             counts = self._all - counts
         of_words, of_unknown = np.split(counts, [self._of.words])
         starts: Ints = self._gram_starts.astype(np.int64)
@@ -391,8 +397,8 @@ class Segment:
 
     def ids(self) -> Iterator[tuple[int, list[str]]]:
         """The first row and the ids of one piece after the other."""
-        for first, (ids, _) in self._fields.pieces():
-            yield first, [_text(id) for id in ids]
+        for first_row, (ids, _) in self._fields.pieces():
+            yield first_row, [_text(id) for id in ids]
 
 
 def _text(written: bytes) -> str:
@@ -407,6 +413,6 @@ def _frequencies(numbers: NDArray[Any], size: int) -> Ints:
     """How often each number below `size` occurs, a part at a time: `bincount` makes them wider."""
     counts = np.zeros(size, np.int64)
     for start in range(0, len(numbers), 8 * _AT_ONCE):
-        some = numbers[start : start + 8 * _AT_ONCE]
-        counts += np.bincount(some, minlength=size)
+        batch = numbers[start : start + 8 * _AT_ONCE]
+        counts += np.bincount(batch, minlength=size)
     return counts

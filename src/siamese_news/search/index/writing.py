@@ -71,13 +71,13 @@ class RowMaker:
             return self._model.encode_ids(ids, "post", 4096), np.zeros(
                 (len(ids), 2), np.float16
             )
-        read = self._reader.of_ids(ids)
-        assert read.vectors is not None
-        weights = self._weights.of(read.terms)
-        if read.factors is not None:
-            weights *= read.factors
-        scales = self._weights.scales(read.rows, read.terms, weights, len(ids))
-        return read.vectors, rounded_up(1 / np.stack(scales, axis=1))
+        features = self._reader.of_ids(ids)
+        assert features.vectors is not None
+        weights = self._weights.of(features.terms)
+        if features.factors is not None:
+            weights *= features.factors
+        scales = self._weights.scales(features.rows, features.terms, weights, len(ids))
+        return features.vectors, rounded_up(1 / np.stack(scales, axis=1))
 
 
 class IndexWriter:
