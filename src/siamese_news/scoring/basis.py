@@ -17,7 +17,6 @@ from siamese_news.scoring.scorer import Content
 from siamese_news.scoring.smoothing import SmoothedScores
 from siamese_news.scoring.surface import BUCKETS, SurfaceScores
 from siamese_news.text.token_ids import TokenIds
-from siamese_news.text.tokens import check_texts
 from siamese_news.text.vocabulary import Vocabulary
 from siamese_news.utils.choices import About
 
@@ -54,10 +53,8 @@ class Setting:
     def __len__(self) -> int:
         return len(self.articles)
 
-    def blocks(self, posts: Content, method: str) -> Iterator[tuple[int, Posts]]:
+    def blocks(self, posts: Content) -> Iterator[tuple[int, Posts]]:
         """Posts of which all articles are scored at once, and the place of the first of them."""
-        if not isinstance(posts, TokenIds):
-            check_texts(posts, f"{method}: posts")
         step = max(1, _CELLS // max(len(self), 1))
         for start in range(0, len(posts), step):
             yield start, self.reader(posts[start : start + step])
@@ -76,20 +73,20 @@ class Setting:
         """The statistics of a pool without posts."""
         options = self.options
         words = len(self.vocabulary)
-        counters = 0
-        best = options.smoothing.posts if options.smoothing.weight else 0
-        if options.excess.weight:
-            best = max(best, rules.STRONGEST)
         feedback = options.feedback
-        if feedback.weight:
-            around = rules.AROUND if feedback.alike else 0
-            best = max(best, feedback.posts, feedback.focused_posts, around)
-        if options.surface.weight:
-            counters = words + BUCKETS
-            best = max(best, rules.COUNTED)
-            if options.passages.weight:
-                best = max(best, options.passages.posts)
-        return PoolState(words, len(self), best, counters)
+        around = rules.AROUND if feedback.alike else 0
+        surface = options.surface.weight
+        # The weight of each rule, and how many of an article's best posts it looks at.
+        looked_at = [
+            (options.smoothing.weight, options.smoothing.posts),
+            (options.excess.weight, rules.STRONGEST),
+            (feedback.weight, max(feedback.posts, feedback.focused_posts, around)),
+            (surface, rules.COUNTED),
+            (surface and options.passages.weight, options.passages.posts),
+        ]
+        candidates = max((posts for weight, posts in looked_at if weight), default=0)
+        counters = words + BUCKETS if surface else 0
+        return PoolState(words, len(self), candidates, counters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class CosineScorer(Scorer):
             assert isinstance(self._model, TextModel)
             vectors = self._model.encode_ids(posts, "post", 4096)
         else:
-            check_texts(posts, "scores: posts")
+            check_texts(posts, "posts")  # the model would take one text for a list
             vectors = self._model.encode_posts(posts)
         return (self.articles @ vectors.T.astype(np.float64)).astype(np.float32)
 

@@ -188,7 +188,7 @@ def _word_views(
                     options.widening,
                     words,
                     float(alike[article]),
-                    partial(_shared, setting, pool, article, best),
+                    partial(shared_with, setting, pool, article, best),
                 )
             if confirms:
                 assert dense is not None and posts.vectors is not None
@@ -209,7 +209,9 @@ def _leading(share: float, words: Scores, cosines: Scores) -> NDArray[np.int64]:
     return best_first[: rules.BEST]
 
 
-def _shared(setting: Setting, pool: PoolState, article: int, keys: list[int]) -> float:
+def shared_with(
+    setting: Setting, pool: PoolState, article: int, keys: list[int]
+) -> float:
     """`Evidence.shared` of an article by the keys of its best posts."""
     articles = setting.articles
     features = articles.terms.features(articles.ids[article])

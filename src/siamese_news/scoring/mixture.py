@@ -16,14 +16,13 @@ from siamese_news.model.text_model import TextModel
 from siamese_news.scoring import rules
 from siamese_news.scoring.article_vectors import ReadArticles
 from siamese_news.scoring.basis import Basis, Setting
-from siamese_news.scoring.evidence import COMPARED, shared_words
-from siamese_news.scoring.lesson import Lesson, learn
+from siamese_news.scoring.evidence import COMPARED, FIRST
+from siamese_news.scoring.lesson import Lesson, learn, shared_with
 from siamese_news.scoring.parts import score_parts
 from siamese_news.scoring.post_features import EncodedOnce, PostReader, Posts
 from siamese_news.scoring.scorer import Content, Observer, ScoreParts, Scorer
 from siamese_news.text.languages import BACKGROUND, function_words, language_of_seed
 from siamese_news.text.token_ids import TokenIds
-from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import About
 
 
@@ -75,13 +74,12 @@ class MixtureScorer(Scorer):
 
     @override
     def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
-        check_texts(posts, "token_ids: posts")
         return self.setting.reader.token_ids(posts)
 
     @override
     def scores(self, posts: Content) -> np.ndarray:
         scores = np.zeros((len(self.setting), len(posts)), np.float32)
-        for start, block in self.setting.blocks(posts, "scores"):
+        for start, block in self.setting.blocks(posts):
             scores[:, start : start + len(block.ids)] = self.basis.scores(block)
         return scores
 
@@ -93,40 +91,26 @@ class MixtureScorer(Scorer):
     def evidence(self, articles: Sequence[int]) -> list[Evidence]:
         if self.lesson is None:
             return [Evidence() for _ in articles]
-        candidates = self.lesson.pool.candidates
+        pool = self.lesson.pool
+        number = max(pool.counts.posts, 1)
         evidence_of = {}
-        for members, union, lists in candidates.together(articles, COMPARED):
-            posts = self.setting.reader.of_candidates(candidates, union.tolist())
-            scores = self.basis.scores(posts)[members]
-            for article, keys, line in zip(members, lists, scores, strict=True):
-                columns = np.searchsorted(union, keys)
-                evidence_of[article] = self._evidence(
-                    self.lesson, article, keys.tolist(), line[columns]
+        for members, union, lists in pool.candidates.together(articles, COMPARED):
+            posts = self.setting.reader.of_candidates(pool.candidates, union.tolist())
+            scores_of_union = self.basis.scores(posts)[members]
+            for article, keys, line in zip(
+                members, lists, scores_of_union, strict=True
+            ):
+                scores = np.sort(line[np.searchsorted(union, keys)])[::-1].round(6)
+                best = keys[:FIRST].tolist()
+                evidence_of[article] = Evidence(
+                    alike=round(float(self.lesson.alike[article]), 6),
+                    shared=shared_with(self.setting, pool, article, best),
+                    scores=tuple(scores.tolist()),
+                    near=int(pool.about[article]) / number,
+                    posts=number,
+                    article=float(self.lesson.degrees[article]),
                 )
         return [evidence_of.get(article, Evidence()) for article in articles]
-
-    def _evidence(
-        self,
-        lesson: Lesson,
-        article: int,
-        keys: list[int],
-        scores: NDArray[np.float32],
-    ) -> Evidence:
-        """The evidence of an article by its best posts, best first, and their scores."""
-        articles = self.setting.articles
-        posts = self.setting.reader.of_candidates(lesson.pool.candidates, keys)
-        features = articles.terms.features(articles.ids[article])
-        shared = shared_words(posts, features, articles.background)
-        near = int(lesson.pool.about[article])
-        number = max(lesson.pool.counts.posts, 1)
-        return Evidence(
-            alike=round(float(lesson.alike[article]), 6),
-            shared=shared,
-            scores=tuple(np.sort(scores)[::-1].round(6).tolist()) or (0.0,),
-            near=near / number,
-            posts=number,
-            article=float(lesson.degrees[article]),
-        )
 
     @override
     def agreement(self) -> NDArray[np.float64]:
@@ -143,8 +127,6 @@ class MixtureScorer(Scorer):
 
     @override
     def matched_terms(self, posts: Content, limit: int = 8) -> list[list[str]]:
-        if not isinstance(posts, TokenIds):
-            check_texts(posts, "matched_terms: posts")
         articles = self.basis.articles
         features = self.setting.word_reader(posts)
         lexical, _ = articles.heads(features)
@@ -161,7 +143,9 @@ class MixtureScorer(Scorer):
             names = self._names_of_products(features.ids, posts_of_group, products)
             pairs = zip(posts_of_group.tolist(), counts.tolist(), strict=True)
             for post, count in pairs:
-                left_out = self._function_words(int(best[post]))
+                language = self.setting.languages[best[post]]
+                # Those of English are among the head's stop words.
+                left_out = () if language == BACKGROUND else function_words(language)
                 different = dict.fromkeys(islice(names, count))
                 content_terms = [name for name in different if name not in left_out]
                 terms[post] = content_terms[:limit]
@@ -179,11 +163,6 @@ class MixtureScorer(Scorer):
         order = np.lexsort((-products.data, post_of_product))
         ids = self.basis.articles.columns[products.indices[order]]
         return self.setting.word_reader.names_of(texts, post_of_product, ids)
-
-    def _function_words(self, article: int) -> frozenset[str]:
-        """Words that say nothing to a reader, where they are not among the head's stop words."""
-        language = self.setting.languages[article]
-        return frozenset() if language == BACKGROUND else function_words(language)
 
     @override
     def parts_of(self, post: str, article: int) -> ScoreParts:
@@ -281,7 +260,7 @@ class MixturePass(Observer):
 
     @override
     def observe(self, posts: Content) -> None:
-        for _, block in self.setting.blocks(posts, "observe"):
+        for _, block in self.setting.blocks(posts):
             self._observe(block)
 
     def _observe(self, posts: Posts) -> None:

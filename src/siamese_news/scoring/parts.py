@@ -1,7 +1,8 @@
 """The parts of a mixture's score: what words, vectors, n-grams, passages and neighbors add."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,19 +14,22 @@ from siamese_news.scoring.post_features import PostReader, Posts
 from siamese_news.scoring.scorer import Neighbor, ScoreParts
 from siamese_news.scoring.surface import by_id
 
+NameOf = Callable[[NDArray[Any], NDArray[Any]], Iterator[str]]
+"""Rows of posts and ids of words or pairs -> what these are in the posts."""
+
 
 def score_parts(
     basis: Basis, reader: PostReader, post: str, article: int
 ) -> ScoreParts:
     """The parts of a post's score for an article; see `ScoreParts`."""
     post_features = reader([post])
-    names = reader.names(post)
+    name_of = partial(reader.names_of, post_features.ids)
     own_weight, neighbors = _leaning(basis, post_features, article)
     posts = _with_neighbors(reader, post_features, neighbors)
     weights = [own_weight, *(neighbor.weight for neighbor in neighbors)]
     # (P,) what a unit of each one's score adds: of the post, then of its neighbors.
     units = np.array(weights, np.float32)
-    terms, of_words = _by_words(basis, posts, names, units, article)
+    terms, of_words = _by_words(basis, posts, name_of, units, article)
     article_vector, factors = _by_vectors(basis, posts, units, article)
     own_share = float(basis.articles.kept_dense[article])
     views = []
@@ -39,7 +43,7 @@ def score_parts(
     of_article = _total([of_words, *(by_article for _, by_article in views)])
     return ScoreParts(
         terms={name: value * own_weight for name, value in terms.items()},
-        surface=_named(names, word_ids, additions),
+        surface=_named(name_of, word_ids, additions),
         article_terms=of_article,
         article_vector=article_vector,
         post_vector=own_share * own_weight * float(factors[0]),
@@ -81,7 +85,7 @@ def _with_neighbors(
 def _by_words(
     basis: Basis,
     posts: Posts,
-    names: Mapping[int, str],
+    name_of: NameOf,
     units: NDArray[np.float32],
     article: int,
 ) -> tuple[dict[str, float], dict[int, float]]:
@@ -97,7 +101,7 @@ def _by_words(
     vectors = posts.weighted(group.weights, articles.columns)
 
     products = group.vectors[[row]].multiply(vectors[[0]]).tocoo()
-    of_post = _named(names, articles.columns[products.col], products.data)
+    of_post = _named(name_of, articles.columns[products.col], products.data)
     additions_of_post = {name: value * word_weight for name, value in of_post.items()}
 
     total = sparse.csr_matrix(units[None]) @ vectors
@@ -135,9 +139,9 @@ def _total(parts: Iterable[Mapping[int, float]]) -> dict[int, float]:
 
 
 def _named(
-    names: Mapping[int, str], ids: NDArray[Any], values: NDArray[Any]
+    name_of: NameOf, ids: NDArray[Any], values: NDArray[Any]
 ) -> dict[str, float]:
-    """Values by name, highest first."""
+    """Values by name in the first post, highest first."""
     order = np.argsort(-values, kind="stable")
-    words = [names[id] for id in ids[order].tolist()]
+    words = name_of(np.zeros_like(ids), ids[order])
     return dict(zip(words, values[order].tolist(), strict=True))

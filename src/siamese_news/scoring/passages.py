@@ -63,7 +63,10 @@ class PassageScores:
         ):
             texts = [candidates.text(key) for key in union.tolist()]
             words = self._words(TokenIds.of(texts, candidates.unknown), members)
-            lengths = _post_lengths(words)
+            squares = _sums(words.features.multiply(words.features), axis=1)
+            # A post's squared length is the sum of those of its different words.
+            lengths = np.sqrt(words.of_post @ squares)
+            lengths[lengths == 0] = 1.0
             turned = sparse.csr_matrix(words.features.T)
             for article, article_posts in zip(members, lists, strict=True):
                 passages, _ = self._passages(words, article)
@@ -144,15 +147,6 @@ class PassageScores:
         passages = sparse.csr_matrix(counts @ words.present)
         passages.data = (1 + np.log(passages.data)) * words.weights[passages.indices]
         return unit_rows(passages), counts
-
-
-def _post_lengths(words: Words) -> Floats:
-    """(P,) the lengths of the posts' vectors to divide by."""
-    squares = _sums(words.features.multiply(words.features), axis=1)
-    # A post's squared length is the sum of those of its different words.
-    lengths = np.sqrt(words.of_post @ squares)
-    lengths[lengths == 0] = 1.0
-    return lengths
 
 
 def _excess(closeness: Floats, rank: int) -> Floats:

@@ -4,7 +4,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import pairwise, starmap
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from siamese_news.model.text_model import TextModel
 from siamese_news.scoring.candidates import Candidates
 from siamese_news.text.spaceless import phrase
 from siamese_news.text.token_ids import TokenIds
+from siamese_news.text.tokens import check_texts
 
 Ids = NDArray[np.int64]
 
@@ -134,15 +134,16 @@ class PostReader:
 
     def __call__(self, posts: Sequence[str] | TokenIds) -> Posts:
         """Read texts, or what `token_ids` made of them."""
-        ids = posts if isinstance(posts, TokenIds) else self._model.token_ids(posts)
-        if self._encoder is None:
-            return self.of_ids(ids)
-        assert not isinstance(posts, TokenIds)
-        vectors = self._encoder.encode_posts(posts)
-        return self.of_ids(ids, vectors.astype(np.float16))
+        if isinstance(posts, TokenIds):
+            return self.of_ids(posts)
+        check_texts(posts, "posts")
+        ids = self._model.token_ids(posts)
+        vectors = None if self._encoder is None else self._encoder.encode_posts(posts)
+        return self.of_ids(ids, vectors)
 
     def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
         """The word ids of texts; None where the vectors are of whole texts."""
+        check_texts(posts, "posts")
         return None if self._encoder is not None else self._model.token_ids(posts)
 
     def of_ids(
@@ -180,19 +181,6 @@ class PostReader:
         if cached_vectors is not None:
             vectors = cached_vectors.astype(np.float32)
         return vectors, factors
-
-    def names(self, post: str) -> dict[int, str]:
-        """The words and pairs of words of a post by their ids."""
-        vocabulary = self._model.vocabulary
-        tokens = self._model.tokens(post)
-        # What has no id has no place among the pairs either.
-        if vocabulary.unknown == "drop":
-            tokens = [token for token in tokens if token in vocabulary]
-        ids = vocabulary.ids(tokens)
-        pair_ids = bigram_ids(ids)
-        phrases = starmap(phrase, pairwise(tokens))
-        phrase_of = dict(zip(pair_ids.tolist(), phrases, strict=True))
-        return phrase_of | dict(zip(ids.tolist(), tokens, strict=True))
 
     def names_of(self, texts: TokenIds, rows: Ids, ids: Ids) -> Iterator[str]:
         """The word, or the pair of words, that each of some ids is in the text of its row."""

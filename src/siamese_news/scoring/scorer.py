@@ -120,7 +120,7 @@ class Scorer:
     def matched_terms(self, posts: Content, limit: int = 8) -> list[list[str]]:
         """The words that carried each post's best score, strongest first; none if not by words."""
         if not isinstance(posts, TokenIds):
-            check_texts(posts, "matched_terms: posts")
+            check_texts(posts, "posts")
         return [[] for _ in posts]
 
     def parts_of(self, post: str, article: int) -> ScoreParts:

@@ -189,22 +189,19 @@ class SmoothedScores:
         """
         (key,) = content_keys(post.ids, post.whole_text_vectors)
         for _, keys, texts, unsmoothed, near in self._smoothed([article]):
-            (matches,) = np.nonzero(keys == key)
-            if not len(matches):
-                break
-            post_row = int(matches[0])
-            gain = float(near.gains[post_row])
-            neighbors = []
-            rows = near.rows[post_row].tolist()
-            weights = near.weights[post_row].tolist()
-            for row, weight in zip(rows, weights, strict=True):
-                if weight:
-                    vectors = self._candidates.vectors([int(keys[row])])
-                    score = float(unsmoothed[row])
-                    neighbors.append(
-                        Neighbor(texts[row], gain * weight, score, vectors)
+            for row in np.flatnonzero(keys == key).tolist():
+                gain = float(near.gains[row])
+                neighbors = zip(near.rows[row].tolist(), near.weights[row], strict=True)
+                return 1 - gain, [
+                    Neighbor(
+                        texts[n],
+                        gain * float(weight),
+                        float(unsmoothed[n]),
+                        self._candidates.vectors([int(keys[n])]),
                     )
-            return 1 - gain, neighbors
+                    for n, weight in neighbors
+                    if weight
+                ]
         return 1.0, []
 
     def _smoothed(

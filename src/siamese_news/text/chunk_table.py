@@ -5,7 +5,7 @@ import string
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from threading import Lock
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,9 +190,6 @@ class ChunkTable:
         self._unknown: dict[int, str] = {}
         self._lock = Lock()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return chunk_ids, (self._tokenize, self._reading)
-
     def __len__(self) -> int:
         return int(self._chunks.count)
 
@@ -200,7 +197,7 @@ class ChunkTable:
         """The ids of texts, each cut after `longest` characters."""
         with self._lock:
             parts = [self._of(batch) for batch in _batches(texts, longest)]
-        return parts[0] if len(parts) == 1 else _joined(parts)
+        return parts[0] if len(parts) == 1 else TokenIds.joined(parts)
 
     def _of(self, texts: Sequence[bytes]) -> TokenIds:
         # The call before may have been interrupted.
@@ -225,7 +222,7 @@ class ChunkTable:
         new = self._new(content, starts, ends, batch)
         # Those that are not remembered come last.
         new = new.take(np.argsort(~remembered, kind="stable"))
-        token_ids = _joined([self._ids, new])
+        token_ids = TokenIds.joined([self._ids, new])
         self._ids = token_ids[: len(self)]
         rows = numbers[:count]
         last_rows = len(self) + np.cumsum(~remembered) - 1
@@ -261,7 +258,7 @@ class ChunkTable:
             self._unknown.update(unknown)
         rows = np.arange(batch.news)
         rows[refused_rows] = batch.news + np.arange(len(refused_rows))
-        return _joined([ids, TokenIds.of(lists)]).take(rows)
+        return TokenIds.joined([ids, TokenIds.of(lists)]).take(rows)
 
 
 def _batches(texts: Sequence[str], longest: int) -> Iterator[list[bytes]]:
@@ -279,11 +276,3 @@ def _batches(texts: Sequence[str], longest: int) -> Iterator[list[bytes]]:
             size = 0
     if batch or len(texts) == 0:
         yield batch
-
-
-def _joined(batches: Sequence[TokenIds]) -> TokenIds:
-    """The texts of all parts, one after the other."""
-    unknown = {id: word for batch in batches for id, word in batch.unknown.items()}
-    flat = np.concatenate([batch.flat for batch in batches])
-    ends = np.cumsum(np.concatenate([batch.lengths for batch in batches]))
-    return TokenIds(flat, np.concatenate([[0], ends]), dict(sorted(unknown.items())))

@@ -43,15 +43,15 @@ def words_of(tokens: Sequence[str]) -> list[str]:
 
 def content_words(tokens: Sequence[str]) -> list[str]:
     """`words_of` without the English stop words and the clitics that GloVe's tokens have."""
-    return list(filter(_is_content, tokens))
+    # Nearly every token is a word, for which the first of the last two questions is enough.
+    return [
+        token
+        for token in tokens
+        if token not in STOP_WORDS and (token.isalnum() or words_of([token]))
+    ]
 
 
 STOP_WORDS = ENGLISH_STOP_WORDS | {"n't", "'s", "'re", "'ve", "'ll", "'d", "'m"}
-
-
-def _is_content(token: str) -> bool:
-    # Nearly every token is a word, for which the first of the two questions is enough.
-    return token not in STOP_WORDS and (token.isalnum() or bool(words_of([token])))
 
 
 def smoothed_idf(frequencies: Any, texts: int, *, add: float = 0.0) -> Any:

@@ -46,6 +46,14 @@ class TokenIds(Sequence[Ids]):
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         return cls(flat.astype(np.int64, copy=False), offsets, unknown or {})
 
+    @classmethod
+    def joined(cls, batches: "Sequence[TokenIds]") -> "TokenIds":
+        """The texts of all batches, one after the other."""
+        unknown = {id: word for batch in batches for id, word in batch.unknown.items()}
+        flat = np.concatenate([batch.flat for batch in batches])
+        ends = np.cumsum(np.concatenate([batch.lengths for batch in batches]))
+        return cls(flat, np.concatenate([[0], ends]), dict(sorted(unknown.items())))
+
     @property
     def lengths(self) -> Ids:
         """(B,) how many ids each text has."""
@@ -130,9 +138,6 @@ class ChunkIds(dict[str, tuple[int, ...]]):
         self._words = words
         self._most = capacity
         self._unknown: dict[int, str] = {}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ChunkIds, (self._ids, self._words, self._most)
 
     def __missing__(self, chunk: str) -> tuple[int, ...]:
         ids, unknown = self._ids(chunk)

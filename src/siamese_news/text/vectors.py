@@ -304,13 +304,6 @@ def _expect_end(path: Path, words: Sequence[str], width: int) -> None:
         )
 
 
-def _decoded(word: bytes) -> str | None:
-    try:
-        return word.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-
-
 def _read_text(
     path: Path, count: int, width: int, limit: int | None
 ) -> tuple[list[str], NDArray[np.float32]]:
@@ -354,12 +347,13 @@ def _word_and_vector(
             f"{path}:{number}: {len(parts) - 1} numbers after {first_field!r}, expected {width} as in "
             "the first line; correct or remove the line"
         )
-    text = _decoded(word)
-    if text is None:
+    try:
+        text = word.decode("utf-8")
+    except UnicodeDecodeError as error:
         raise InputError(
             f"{path}:{number}: the word {word[:_SHOWN]!r} is not UTF-8; write the file as UTF-8 "
             "(iconv -f latin1 -t utf-8 converts one in Latin-1), or remove the line"
-        )
+        ) from error
     try:
         return text, [float(field) for field in parts[-width:]]
     except ValueError:

@@ -1,6 +1,7 @@
 """Words and their ids, and the treatment of words without an id."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
@@ -79,13 +80,8 @@ class Vocabulary:
     def __repr__(self) -> str:
         return f"Vocabulary({len(self)} words, unknown={self.unknown!r})"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"words": self.words, "unknown": self.unknown}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.words = state["words"]
-        self.unknown = state["unknown"]
-        self._ids = _Ids(self.words, self.unknown)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Vocabulary, unknown=self.unknown), (self.words,)
 
     def ids(self, tokens: Sequence[str]) -> NDArray[np.int64]:
         """Ids (S,) of the tokens in their order; under ``drop`` S counts the known ones only."""

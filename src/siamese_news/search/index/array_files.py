@@ -26,7 +26,6 @@ class ArrayWriter:
         self._rows = 0
         self._stream: IO[bytes] = path.open("wb")
         self._header()
-        self._start = self._stream.tell()
 
     def _header(self) -> None:
         # Numpy leaves room in the header for the length to grow.
@@ -40,7 +39,6 @@ class ArrayWriter:
 
     def append(self, rows: NDArray[Any]) -> None:
         """Add rows of the right type and shape."""
-        assert rows.dtype == self._dtype and rows.shape[1:] == self._columns
         self._stream.write(np.ascontiguousarray(rows).data)
         self._rows += len(rows)
 
@@ -48,7 +46,6 @@ class ArrayWriter:
         """Write the length and flush the file to the disk."""
         self._stream.seek(0)
         self._header()
-        assert self._stream.tell() == self._start
         self._stream.flush()
         os.fsync(self._stream.fileno())
         self._stream.close()

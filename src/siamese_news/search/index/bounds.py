@@ -201,7 +201,7 @@ class Bounds:
             highest_cosines = np.minimum(
                 self._kept * self._earlier[number][rows] + self._rest, highest_cosines
             )
-        return self.scores(lexical, highest_cosines, nothing), self.least(
+        return self.scores(lexical, highest_cosines, nothing), self.lower_bounds(
             nothing, self._longest
         )
 

@@ -16,7 +16,7 @@ from siamese_news.errors import InputError
 from siamese_news.model.text_model import TextModel
 from siamese_news.search.index.fingerprint import check_model, fingerprint, indexable
 from siamese_news.search.index.manifest import NAME, Manifest
-from siamese_news.search.index.writing import IndexWriter, RowMaker, sync
+from siamese_news.search.index.writing import IndexWriter, codes_of, sync
 from siamese_news.search.scan import blocks
 from siamese_news.utils.files import naming
 
@@ -49,7 +49,7 @@ def build(
         InputError: the folder is something else, there is no post, or the model is another
             library's.
     """
-    maker = RowMaker(indexable(model))
+    codes = codes_of(indexable(model))
     if path.exists() and not (path / NAME).is_file():
         raise InputError(
             f"{path}: exists and is not an index of posts; name another folder with --out"
@@ -64,14 +64,14 @@ def build(
     try:
         manifest = Manifest(
             model={"folder": name, "fingerprint": fingerprint(model)},
-            words=maker.codes.words,
-            gram=maker.codes.gram,
+            words=codes.words,
+            gram=codes.gram,
             sources=list(sources),
         )
-        writer = IndexWriter(staged, manifest, model.output_dim)
+        writer = IndexWriter(staged, manifest, model)
         for block in blocks(posts):
             with naming(path):
-                writer.append(maker(block))
+                writer.append(block)
         with naming(path):
             writer.finish()
         if not manifest.segments:
@@ -107,10 +107,9 @@ def add(
         InputError: the index is missing, damaged, incomplete or of another version, it was
             built with another model, or different posts have one id.
     """
-    maker = RowMaker(indexable(model))
     manifest = Manifest.read(path)
     _sweep(path, manifest)
-    check_model(path, manifest.model, model)
+    check_model(path, manifest.model, indexable(model))
     n_posts_before = manifest.posts
     present = 0
     seen = SeenIds()
@@ -119,7 +118,7 @@ def add(
         for segment in manifest.open_segments(path, model.output_dim):
             for _, ids in segment.ids():
                 seen.add(ids)
-        writer = IndexWriter(path, manifest, model.output_dim)
+        writer = IndexWriter(path, manifest, model)
         for block in blocks(posts):
             already_there = set(seen.add([post.id for post in block]))
             present += len(already_there)
@@ -131,7 +130,7 @@ def add(
                     (post.id, crc32(post.text.encode())) for post in repeated_posts
                 )
             writer.append(
-                maker([post for n, post in enumerate(block) if n not in already_there])
+                [post for n, post in enumerate(block) if n not in already_there]
             )
         writer.finish()
         _refuse_others(path, manifest, repeated, model.output_dim)

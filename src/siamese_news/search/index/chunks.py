@@ -108,18 +108,12 @@ class Chosen:
 
     def token_ids(self, rows: Ints) -> TokenIds:
         """The token ids of posts, by their rows over all segments, ascending."""
-        by_segment = [
-            segment.token_ids(self.rows_of(number, rows))
-            for number, segment in enumerate(self.segments)
-        ]
-        lengths = np.concatenate(
-            [np.zeros(1, np.int64), *(ids.lengths for ids in by_segment)]
+        return TokenIds.joined(
+            [
+                segment.token_ids(self.rows_of(number, rows))
+                for number, segment in enumerate(self.segments)
+            ]
         )
-        unknown = {id: word for ids in by_segment for id, word in ids.unknown.items()}
-        flat = np.concatenate(
-            [np.zeros(0, np.int64), *(ids.flat for ids in by_segment)]
-        )
-        return TokenIds(flat, np.cumsum(lengths), unknown)
 
 
 def ahead(of: Callable[[S], T], chunks: Iterable[S]) -> Iterator[tuple[S, T]]:

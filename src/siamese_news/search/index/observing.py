@@ -94,55 +94,14 @@ def _cosines(bounds: Bounds, chunk: Chunk) -> tuple[Floats, Floats]:
     return chunk.of_live(cosines), chunk.of_live(errors)
 
 
-class _Candidates:
-    """A pass that takes note of posts that may be among an article's best, and of these alone."""
-
-    def __init__(self, observer: MixturePass) -> None:
-        self._observer = observer
-
-    def add(self, posts: TokenIds) -> Ints:
-        """Take note of posts; (A,) the least score in millionths that is still of use."""
-        basis = self._observer.basis
-        candidates = self._observer.pool.candidates
-        for _, block in self._observer.setting.blocks(posts, "candidates"):
-            scores = unsmoothed(basis.articles, basis.weights, block)
-            candidates.add(scores, block.ids)
-        return candidates.least()
-
-    def near(self, posts: TokenIds) -> Ints:
-        """(A,) how many posts are about each article's story."""
-        setting = self._observer.setting
-        counts = np.zeros(len(setting), np.int64)
-        for _, block in setting.blocks(posts, "near"):
-            lexical, _ = self._observer.basis.articles.heads(block)
-            counts += setting.counted(lexical > setting.options.focused_pool.score)
-        return counts
-
-    def cosines(self, posts: TokenIds, article: int) -> Floats:
-        """(P,) the cosines of P posts with an article."""
-        vectors, _ = self._observer.setting.reader.of_best(posts, None)
-        return self._observer.basis.articles.cosines(vectors, np.array([article]))[0]
-
-    def conclude(
-        self,
-        posts: int,
-        about: Ints,
-        cosines: NDArray[np.int32] | None,
-        counted: Callable[[], Ints],
-    ) -> None:
-        """Add the statistics of the whole pool of so many posts.
-
-        Of these, `about` (A,) are about an article's story. `cosines` (A, bins) are those of
-        `PoolState`, of which only the place of the quantile has to be right; None where no quantile
-        counts. `counted` returns what `SurfaceScores.count` counts.
-        """
-        pool = self._observer.pool
-        pool.counts.posts = posts
-        pool.about = about
-        if cosines is not None:
-            pool.cosines = cosines
-        if self._observer.basis.surface is not None:
-            pool.surface += counted()
+def _near(observer: MixturePass, posts: TokenIds) -> Ints:
+    """(A,) how many posts are about each article's story."""
+    setting = observer.setting
+    counts = np.zeros(len(setting), np.int64)
+    for _, block in setting.blocks(posts):
+        lexical, _ = observer.basis.articles.heads(block)
+        counts += setting.counted(lexical > setting.options.focused_pool.score)
+    return counts
 
 
 def observe_candidates(
@@ -156,8 +115,7 @@ def observe_candidates(
     if setting.foreign.any():  # the n-grams of such a seed are counted over all posts
         return None
     bounds = Bounds(form, posts.codes)
-    candidates_of = _Candidates(observer)
-    best = _Best(candidates_of, posts)
+    best = _Best(observer, posts)
 
     def bounded(
         chunk: Chunk,
@@ -195,9 +153,14 @@ def observe_candidates(
     degrees = decided_degrees(setting, most_about, len(posts), np.ones(len(setting)))
     if degrees.any():
         return None
-    about = candidates_of.near(posts.token_ids(np.concatenate(near_rows)))
-    counts = _counts(candidates_of, form, bounds, posts, tails)
-    candidates_of.conclude(len(posts), about, counts, posts.counted)
+    pool = observer.pool
+    pool.counts.posts = len(posts)
+    pool.about = _near(observer, posts.token_ids(np.concatenate(near_rows)))
+    counts = _counts(observer, form, bounds, posts, tails)
+    if counts is not None:
+        pool.cosines = counts
+    if observer.basis.surface is not None:
+        pool.surface += posts.counted()
     return Learned(np.sort(np.concatenate(best.scored)), form.vectors, highest)
 
 
@@ -208,14 +171,14 @@ class _Best:
     score is high, and few of the others are left.
     """
 
-    def __init__(self, candidates: _Candidates, posts: Chosen) -> None:
-        self._candidates = candidates
+    def __init__(self, observer: MixturePass, posts: Chosen) -> None:
+        self._observer = observer
         self._posts = posts
         self.scored = [np.zeros(0, np.int64)]
         self._waiting: list[tuple[Ints, Floats]] = []
         # The first posts do not wait: they set the lowest useful score.
         self._cells = self._limit = 0
-        self.floors = floors_of(candidates.add(TokenIds.of([])))
+        self.floors = self._scored(TokenIds.of([]))
 
     def add(self, rows: Ints, upper_bounds: Floats) -> None:
         """Take note of posts: their rows over all segments, and upper bounds on their scores."""
@@ -224,6 +187,15 @@ class _Best:
         if self._cells > self._limit:
             self.score()
             self._limit = CELLS // 4
+
+    def _scored(self, posts: TokenIds) -> Floats:
+        """Score posts; (A, 1) scores below the lowest ones that are still of use."""
+        basis = self._observer.basis
+        candidates = self._observer.pool.candidates
+        for _, block in self._observer.setting.blocks(posts):
+            scores = unsmoothed(basis.articles, basis.weights, block)
+            candidates.add(scores, block.ids)
+        return floors_of(candidates.least())
 
     def score(self) -> None:
         """Score those waiting posts that can matter."""
@@ -246,8 +218,7 @@ class _Best:
             best_rows = rows[is_best]
             for start in range(0, len(best_rows), BLOCK):
                 batch = best_rows[start : start + BLOCK]
-                lowest_scores = self._candidates.add(self._posts.token_ids(batch))
-                self.floors = floors_of(lowest_scores)
+                self.floors = self._scored(self._posts.token_ids(batch))
                 self.scored.append(batch)
             rows = rows[~is_best]
             upper_bounds = upper_bounds[:, ~is_best]
@@ -266,13 +237,16 @@ def _highest(upper_bounds: Floats, count: int) -> NDArray[np.bool_]:
 
 
 def _counts(
-    candidates: _Candidates,
+    observer: MixturePass,
     form: ScoreForm,
     bounds: Bounds,
     posts: Chosen,
     tails: list[CosineTail],
 ) -> NDArray[np.int32] | None:
-    """(A, bins) histograms of the cosines with each article; None if they are not needed."""
+    """(A, bins) histograms of the cosines with each article; None if they are not needed.
+
+    They are those of `PoolState`, of which only the place of the quantile has to be right.
+    """
     if form.quantile is None:
         return None
 
@@ -280,7 +254,8 @@ def _counts(
     for article, tail in enumerate(tails):
 
         def exact(rows: Ints, article: int = article) -> Floats:
-            return candidates.cosines(posts.token_ids(rows), article)
+            vectors, _ = observer.setting.reader.of_best(posts.token_ids(rows), None)
+            return observer.basis.articles.cosines(vectors, np.array([article]))[0]
 
         counts = tail.counted(exact)
         while counts is None:

@@ -1,8 +1,8 @@
 """An open index: posts to search that were read before."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -279,7 +279,8 @@ class _Reach:
         self._scales = indexed.scorer.scales()[:, None]
         # (A, 0), or the one (1, 1) that counts for every post, whose tokens are then not read.
         self._surface = indexed.surface(TokenIds.of([]))
-        self._squares_of = _squares_by_code(indexed)
+        # The segments come in their order.
+        self._squares_of = lru_cache(maxsize=2)(partial(_squares_by_code, indexed))
 
     def rows(self, chunk_and_floors: tuple[Chunk, Floats]) -> Ints:
         """The rows of a chunk whose scores can reach the floor of some list."""
@@ -296,7 +297,7 @@ class _Reach:
         rows, lexical, above, below = _taken(inside, rows, lexical, above, below)
 
         cosines, errors = bounds.cosines(segment, rows)
-        lower_bounds = bounds.least(cosines, errors)
+        lower_bounds = bounds.lower_bounds(cosines, errors)
         upper_bounds = bounds.scores(lexical, cosines, errors)
         inside = self._inside(floors, upper_bounds, lower_bounds, above, below)
         rows, cosines, errors = _taken(inside, rows, cosines, errors)
@@ -344,16 +345,10 @@ class _Reach:
         return surface, surface
 
 
-def _squares_by_code(indexed: IndexedScorer) -> Callable[[Segment], Floats | None]:
-    """A function for the bounds of `IndexedScorer.surface_squares` by the codes of a segment."""
-
-    # A method with a cache would hold its object, which then only the collector frees.
-    @lru_cache(maxsize=2)  # the segments come in their order
-    def by_code(segment: Segment) -> Floats | None:
-        squares = indexed.surface_squares(segment.grams)
-        return None if squares is None else segment.by_code(squares)
-
-    return by_code
+def _squares_by_code(indexed: IndexedScorer, segment: Segment) -> Floats | None:
+    """The bounds of `IndexedScorer.surface_squares` by the codes of a segment."""
+    squares = indexed.surface_squares(segment.grams)
+    return None if squares is None else segment.by_code(squares)
 
 
 def _taken(columns: NDArray[np.intp], *arrays: NDArray[Any]) -> list[NDArray[Any]]:

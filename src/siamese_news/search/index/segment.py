@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +24,7 @@ from siamese_news.search.index.array_files import (
     read_array,
     rounded_up,
 )
-from siamese_news.search.pool import Floats, Ints
+from siamese_news.search.pool import Floats, Ints, seconds_of
 from siamese_news.search.ranked_posts import SAMPLE
 from siamese_news.text.token_ids import TokenIds, ragged
 
@@ -64,32 +65,6 @@ class Codes:
         """The codes of ids."""
         buckets = (ids - self.words) % self.buckets
         return np.where(ids < self.words, ids, self.words + buckets)
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """P posts as a segment holds them.
-
-    `metadata` are JSON objects. `codes` (`Codes`) are those of all tokens, `unknown` the ids of the
-    unknown ones among these, whose `words` go by id; both have (P,) lengths. `vectors` (P, D) are
-    in (P,) `steps`, and `errors` (P,) upper bounds on their distance from the true ones; `scales`
-    (P, 2) are upper bounds on one over the divisors of words and pairs. For `dates` (P,) see
-    `seconds_of`.
-    """
-
-    ids: Sequence[str]
-    texts: Sequence[str]
-    metadata: Sequence[bytes]
-    codes: NDArray[Any]
-    lengths: Ints
-    unknown: Ints
-    unknown_lengths: Ints
-    words: Mapping[int, str]
-    vectors: NDArray[np.int8]
-    steps: NDArray[np.float16]
-    errors: NDArray[np.float16]
-    scales: NDArray[np.float16]
-    dates: Ints
 
 
 def in_steps(
@@ -142,7 +117,7 @@ class SegmentWriter:
     def __init__(self, folder: Path, codes: Codes, dimensions: int) -> None:
         self.posts = 0
         self.tokens = 0
-        self._gram = codes.gram
+        self._codes = codes
         kinds = _kinds(codes, dimensions)
         self._arrays = {
             name: ArrayWriter(folder / f"{name}.npy", *kind)
@@ -160,16 +135,35 @@ class SegmentWriter:
         for name in self._ends:
             self._arrays[name].append(np.zeros(1, np.uint32))
 
-    def append(self, rows: Rows) -> None:
-        """Add posts."""
-        self._advance("starts", rows.lengths)
-        self._advance("unknown_starts", rows.unknown_lengths)
-        self._arrays["unknown"].append(self._numbered(rows))
-        for name in ("codes", "vectors", "steps", "errors", "scales", "dates"):
-            self._arrays[name].append(getattr(rows, name))
-        self._texts.append([[_bytes(text) for text in rows.texts]])
-        ids = [_bytes(id) for id in rows.ids]
-        self._fields.append([ids, rows.metadata])
+    def append(
+        self,
+        posts: Sequence[Post],
+        token_ids: TokenIds,
+        vectors: Floats,
+        scales: NDArray[np.float16],
+    ) -> None:
+        """Add P posts with their token ids and vectors (P, D).
+
+        The `scales` (P, 2) are upper bounds on one over the divisors of words and pairs.
+        """
+        counts, steps, errors = in_steps(vectors)
+        is_unknown = token_ids.flat >= self._codes.words
+        self._advance("starts", token_ids.lengths)
+        self._advance("unknown_starts", token_ids.where(is_unknown).lengths)
+        arrays = {
+            "codes": self._codes(token_ids.flat).astype(self._codes.dtype),
+            "unknown": self._numbered(token_ids.flat[is_unknown], token_ids.unknown),
+            "vectors": counts,
+            "steps": steps,
+            "errors": errors,
+            "scales": scales,
+            "dates": seconds_of(posts),
+        }
+        for name, values in arrays.items():
+            self._arrays[name].append(values)
+        self._texts.append([[_bytes(post.text) for post in posts]])
+        ids = [_bytes(post.id) for post in posts]
+        self._fields.append([ids, [_json(post.metadata) for post in posts]])
         checksums = list(map(crc32, ids))
         rows_in_segment = np.arange(self.posts, self.posts + len(checksums))
         sample = np.concatenate(
@@ -177,7 +171,7 @@ class SegmentWriter:
         )
         smallest = np.argsort(sample[:, 0], kind="stable")[:SAMPLE]
         self._sample = sample[smallest]
-        self.posts += len(rows.ids)
+        self.posts += len(posts)
         self.tokens = max(self._ends.values())
 
     def _advance(self, name: str, lengths: NDArray[np.integer]) -> None:
@@ -185,16 +179,16 @@ class SegmentWriter:
         self._arrays[name].append(ends.astype(np.uint32))
         self._ends[name] = int(ends[-1]) if len(ends) else self._ends[name]
 
-    def _numbered(self, rows: Rows) -> NDArray[np.uint32]:
-        """The number of each unknown word; words that are new are written."""
-        ids, id_indices = np.unique(rows.unknown, return_inverse=True)
+    def _numbered(self, unknown: Ints, words: Mapping[int, str]) -> NDArray[np.uint32]:
+        """The number of each unknown word by its id; `words` that are new are written."""
+        ids, id_indices = np.unique(unknown, return_inverse=True)
         numbers = self._numbers
         new = [id for id in ids.tolist() if id not in numbers]
         for id in new:
             numbers[id] = len(numbers)
-        texts = [rows.words[id] for id in new]
+        texts = [words[id] for id in new]
         letters = [_bytes(text) for text in texts]
-        grams = word_grams(texts, self._gram)
+        grams = word_grams(texts, self._codes.gram)
         self._arrays["words"].append(np.array(new, np.int64))
         self._arrays["letters"].append(np.frombuffer(b"".join(letters), np.uint8))
         self._arrays["grams"].append(grams.indices.astype(np.uint32))
@@ -232,6 +226,7 @@ class Segment:
                     )
             self._texts = TableRows(folder, "texts", 1, packed=False)
             self._fields = TableRows(folder, "fields", 2, packed=True)
+            self._arrays = arrays
             self.codes = arrays["codes"]
             self.starts = arrays["starts"]
             self.dates = arrays["dates"]
@@ -239,13 +234,6 @@ class Segment:
             self.steps = arrays["steps"]
             self.errors = arrays["errors"]
             self.scales = arrays["scales"]
-            self._unknown = arrays["unknown"]
-            self._unknown_starts = arrays["unknown_starts"]
-            self._letters = arrays["letters"]
-            self._letter_starts = arrays["letter_starts"]
-            self._grams = arrays["grams"]
-            self._gram_starts = arrays["gram_starts"]
-            self._words = arrays["words"]
             self.sample = np.array(read_array(folder, "sample", np.int64, 2))
             if (len(self._texts), len(self._fields)) != (posts, posts):
                 raise ValueError("there are not as many texts as posts")
@@ -267,12 +255,27 @@ class Segment:
             InputError: one is not, and would be read from beyond the array, or not at all.
         """
         posts = len(self)
-        words = len(self._words)
+        words = len(self._arrays["words"])
         for name, starts, rows, size in (
             ("starts", self.starts, posts, len(self.codes)),
-            ("unknown_starts", self._unknown_starts, posts, len(self._unknown)),
-            ("letter_starts", self._letter_starts, words, len(self._letters)),
-            ("gram_starts", self._gram_starts, words, len(self._grams)),
+            (
+                "unknown_starts",
+                self._arrays["unknown_starts"],
+                posts,
+                len(self._arrays["unknown"]),
+            ),
+            (
+                "letter_starts",
+                self._arrays["letter_starts"],
+                words,
+                len(self._arrays["letters"]),
+            ),
+            (
+                "gram_starts",
+                self._arrays["gram_starts"],
+                words,
+                len(self._arrays["grams"]),
+            ),
         ):
             if len(starts) != rows + 1 or starts[0] != 0 or starts[-1] != size:
                 raise self._damaged(name)
@@ -280,9 +283,9 @@ class Segment:
                 raise self._damaged(name)
         for name, numbers, minimum, maximum in (
             ("codes", self.codes, 0, self.width - 1),
-            ("unknown", self._unknown, 0, words - 1),
-            ("words", self._words, self._of.words, np.inf),
-            ("grams", self._grams, 0, BUCKETS - 1),
+            ("unknown", self._arrays["unknown"], 0, words - 1),
+            ("words", self._arrays["words"], self._of.words, np.inf),
+            ("grams", self._arrays["grams"], 0, BUCKETS - 1),
             ("sample", self.sample[:, 1], 0, posts - 1),
             # These bound the scores, and NaN would hide a post.
             ("steps", self.steps, 0, np.inf),
@@ -299,7 +302,7 @@ class Segment:
             unknown = self.codes[ends[0] : ends[-1]] >= self._of.words
             unknown_before = np.concatenate([[0], np.cumsum(unknown)])
             counts = np.diff(unknown_before[ends - ends[0]])
-            written = np.diff(self._unknown_starts[batch].astype(np.int64))
+            written = np.diff(self._arrays["unknown_starts"][batch].astype(np.int64))
             if (counts != written).any():
                 raise self._damaged("unknown_starts")
 
@@ -313,38 +316,38 @@ class Segment:
         """The token ids of some rows, as from `TextModel.token_ids`."""
         code_positions, lengths = ragged(self.starts, rows)
         ids = self.codes[code_positions].astype(np.int64)
-        unknown_places, _ = ragged(self._unknown_starts, rows)
-        unknown = self._unknown[unknown_places]
-        ids[ids >= self._of.words] = self._words[unknown]
+        unknown_places, _ = ragged(self._arrays["unknown_starts"], rows)
+        unknown = self._arrays["unknown"][unknown_places]
+        ids[ids >= self._of.words] = self._arrays["words"][unknown]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         return TokenIds(ids, offsets, self._spelled(unknown))
 
     def _spelled(self, numbers: NDArray[np.uint32]) -> dict[int, str]:
         """Unknown words by id, from their numbers."""
         different = np.unique(numbers).astype(np.int64)
-        letter_positions, lengths = ragged(self._letter_starts, different)
-        letters = self._letters[letter_positions].tobytes()
+        letter_positions, lengths = ragged(self._arrays["letter_starts"], different)
+        letters = self._arrays["letters"][letter_positions].tobytes()
         ends = np.cumsum(lengths).tolist()
         texts = [
             letters[start:end].decode("utf-8", "replace")
             for start, end in pairwise([0, *ends])
         ]
-        ids = self._words[different].tolist()
+        ids = self._arrays["words"][different].tolist()
         return dict(zip(ids, texts, strict=True))
 
     @property
     def grams(self) -> sparse.csr_matrix:
         """Which n-grams each unknown word has: (U, BUCKETS) of ones."""
-        ones = np.ones(len(self._grams), bool)
-        starts = self._gram_starts.astype(np.int64)
-        entries = (ones, self._grams.astype(np.int64), starts)
-        return sparse.csr_matrix(entries, shape=(len(self._words), BUCKETS))
+        ones = np.ones(len(self._arrays["grams"]), bool)
+        starts = self._arrays["gram_starts"].astype(np.int64)
+        entries = (ones, self._arrays["grams"].astype(np.int64), starts)
+        return sparse.csr_matrix(entries, shape=(len(self._arrays["words"]), BUCKETS))
 
     def by_code(self, values: Floats) -> Floats:
         """The values (V + U,) of words by their codes; unknown ones share the highest of theirs."""
         by_code = np.zeros(self.width, np.float32)
         by_code[: self._of.words], unknown = np.split(values, [self._of.words])
-        np.maximum.at(by_code, self._of(self._words), unknown)
+        np.maximum.at(by_code, self._of(self._arrays["words"]), unknown)
         return by_code
 
     def counted(self, mask: NDArray[np.bool_]) -> Ints:
@@ -356,26 +359,26 @@ class Segment:
         for start in range(0, len(rows), _AT_ONCE):
             batch = rows[start : start + _AT_ONCE]
             code_positions, _ = ragged(self.starts, batch)
-            unknown_places, _ = ragged(self._unknown_starts, batch)
+            unknown_places, _ = ragged(self._arrays["unknown_starts"], batch)
             counts += self._occurrences(
-                self.codes[code_positions], self._unknown[unknown_places]
+                self.codes[code_positions], self._arrays["unknown"][unknown_places]
             )
         if counts_excluded:
             counts = self._all - counts
         of_words, of_unknown = np.split(counts, [self._of.words])
-        starts: Ints = self._gram_starts.astype(np.int64)
+        starts: Ints = self._arrays["gram_starts"].astype(np.int64)
         times = np.repeat(of_unknown.astype(np.float64), np.diff(starts))
-        grams = np.bincount(self._grams, times, BUCKETS).astype(np.int64)
+        grams = np.bincount(self._arrays["grams"], times, BUCKETS).astype(np.int64)
         return np.concatenate([of_words, grams])
 
     @cached_property
     def _all(self) -> Ints:
-        return self._occurrences(self.codes, self._unknown)
+        return self._occurrences(self.codes, self._arrays["unknown"])
 
     def _occurrences(self, codes: NDArray[Any], unknown: NDArray[np.uint32]) -> Ints:
         """How often each word occurs: (V + U,)."""
         by_code = _frequencies(codes, self.width)
-        by_unknown = _frequencies(unknown, len(self._words))
+        by_unknown = _frequencies(unknown, len(self._arrays["words"]))
         return np.concatenate([by_code[: self._of.words], by_unknown])
 
     def post(self, row: int) -> Post:
@@ -399,6 +402,15 @@ class Segment:
         """The first row and the ids of one piece after the other."""
         for first_row, (ids, _) in self._fields.pieces():
             yield first_row, [_text(id) for id in ids]
+
+
+def _json(metadata: Any) -> bytes:
+    return orjson.dumps(dict(metadata), default=_plain, option=orjson.OPT_NON_STR_KEYS)
+
+
+def _plain(value: Any) -> Any:
+    """Convert types that JSON lacks, and whole numbers beyond 64 bits, which orjson refuses."""
+    return float(value) if isinstance(value, Decimal) else str(value)
 
 
 def _text(written: bytes) -> str:

@@ -2,12 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from siamese_news.data.records import Post
@@ -16,8 +13,8 @@ from siamese_news.model.text_model import TextModel
 from siamese_news.scoring.post_features import PostReader
 from siamese_news.search.index.array_files import rounded_up
 from siamese_news.search.index.manifest import Manifest
-from siamese_news.search.index.segment import Codes, Rows, SegmentWriter, in_steps
-from siamese_news.search.pool import Floats, seconds_of
+from siamese_news.search.index.segment import Codes, SegmentWriter
+from siamese_news.search.pool import Floats
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.utils.files import file_sha256
 
@@ -32,38 +29,33 @@ def codes_of(model: TextModel) -> Codes:
     return Codes.of(len(model.vocabulary), options.surface.characters)
 
 
-class RowMaker:
-    """Reads posts with a model."""
+class IndexWriter:
+    """Reads posts with a model and writes them into new segments, listed in the manifest."""
 
-    def __init__(self, model: TextModel) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, model: TextModel) -> None:
+        self._folder = folder
+        self._manifest = manifest
         self._model = model
-        self.codes = codes_of(model)
         self._reader = (
             PostReader(model, dense=True) if model.terms is not None else None
         )
         self._weights = model.terms.background() if model.terms is not None else None
+        self._writer: SegmentWriter | None = None
 
-    def __call__(self, posts: Sequence[Post]) -> Rows:
-        """P posts as rows."""
-        ids = self._model.token_ids([post.text for post in posts])
-        vectors, scales = self._read(ids)
-        counts, steps, errors = in_steps(vectors)
-        unknown = ids.flat >= self.codes.words
-        return Rows(
-            ids=[post.id for post in posts],
-            texts=[post.text for post in posts],
-            metadata=[_json(post.metadata) for post in posts],
-            codes=self.codes(ids.flat).astype(self.codes.dtype),
-            lengths=ids.lengths,
-            unknown=ids.flat[unknown],
-            unknown_lengths=ids.where(unknown).lengths,
-            words=ids.unknown,
-            vectors=counts,
-            steps=steps,
-            errors=errors,
-            scales=scales,
-            dates=seconds_of(posts),
-        )
+    def append(self, posts: Sequence[Post]) -> None:
+        """Add posts; a segment is of bounded size."""
+        if not posts:
+            return
+        if self._writer is None:
+            self._path = self._folder / f"segment-{len(self._manifest.segments)}"
+            self._path.mkdir()
+            self._writer = SegmentWriter(
+                self._path, self._manifest.codes, self._model.output_dim
+            )
+        token_ids = self._model.token_ids([post.text for post in posts])
+        self._writer.append(posts, token_ids, *self._read(token_ids))
+        if self._writer.posts >= _POSTS or self._writer.tokens >= _TOKENS - (1 << 30):
+            self._end()
 
     def _read(self, ids: TokenIds) -> tuple[Floats, NDArray[np.float16]]:
         """Dense vectors (P, D), and one over the scales (P, 2) of the lexical ones."""
@@ -78,30 +70,6 @@ class RowMaker:
             weights *= features.factors
         scales = self._weights.scales(features.rows, features.terms, weights, len(ids))
         return features.vectors, rounded_up(1 / np.stack(scales, axis=1))
-
-
-class IndexWriter:
-    """Writes rows into new segments of bounded size, and lists these in the manifest."""
-
-    def __init__(self, folder: Path, manifest: Manifest, dimensions: int) -> None:
-        self._folder = folder
-        self._manifest = manifest
-        self._dimensions = dimensions
-        self._writer: SegmentWriter | None = None
-
-    def append(self, rows: Rows) -> None:
-        """Add rows."""
-        if not len(rows.ids):
-            return
-        if self._writer is None:
-            self._path = self._folder / f"segment-{len(self._manifest.segments)}"
-            self._path.mkdir()
-            self._writer = SegmentWriter(
-                self._path, self._manifest.codes, self._dimensions
-            )
-        self._writer.append(rows)
-        if self._writer.posts >= _POSTS or self._writer.tokens >= _TOKENS - (1 << 30):
-            self._end()
 
     def finish(self) -> None:
         """Finish the last segment; all are flushed to the disk."""
@@ -128,12 +96,3 @@ def sync(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _json(metadata: Any) -> bytes:
-    return orjson.dumps(dict(metadata), default=_plain, option=orjson.OPT_NON_STR_KEYS)
-
-
-def _plain(value: Any) -> Any:
-    """Convert types that JSON lacks, and whole numbers beyond 64 bits, which orjson refuses."""
-    return float(value) if isinstance(value, Decimal) else str(value)
