@@ -1,6 +1,7 @@
 """Smoothing against naive loops, and what it must not do."""
 
 import dataclasses
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -17,8 +18,9 @@ from siamese_news.lexical_head.options import (
     Smoothing,
     Surface,
     TermOptions,
+    Widening,
 )
-from siamese_news.scoring import observe_all, open_scorer
+from siamese_news.scoring import observe_all, open_scorer, smoothing
 from siamese_news.scoring.pool_state import PoolState
 from siamese_news.scoring.smoothing import Neighbors
 from siamese_news.text import Vocabulary
@@ -50,6 +52,42 @@ def naive(scores, similarity, options):
         around = sum(w * scores[n] for w, n in zip(weights, near, strict=True))
         found.append((1 - gain) * score + (gain * around / total if total else 0.0))
     return found
+
+
+@pytest.mark.skipif(
+    smoothing._loops() is None,
+    reason="neighbors.c is not built: python setup.py build_ext --inplace",
+)
+@given(
+    st.integers(1, 80),
+    st.integers(1, 30),
+    st.integers(0, 6),
+    st.sampled_from([0.0, 0.4]),
+    st.integers(0, 2**32 - 1),
+)
+@settings(deadline=None)
+def test_the_loop_finds_the_neighbors_that_python_finds(
+    posts, different, neighbors, gate, seed
+):
+    generator = np.random.default_rng(seed)
+    # Posts that are equal are equally near to all others.
+    rows = generator.integers(0, different, posts)
+    terms = sparse.random(different, 20, 0.3, rng=generator, dtype=np.float32)
+    vectors = generator.standard_normal((different, 4)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    options = Smoothing(neighbors=max(neighbors, 1), least=0.1, dense=0.3)
+    wider = (gate, Widening(neighbors=neighbors + 2, least=0.05))
+    arguments = (terms.tocsr()[rows], vectors[rows], options, wider)
+    near = Neighbors.of(*arguments)
+    with patch.object(smoothing, "_loops", lambda: None):
+        expected = Neighbors.of(*arguments)
+    np.testing.assert_allclose(near.gains, expected.gains, rtol=1e-12)
+    for row in range(posts):
+        chosen = [
+            dict(zip(n.rows[row], n.weights[row], strict=True))
+            for n in (near, expected)
+        ]
+        assert chosen[0] == pytest.approx(chosen[1], rel=1e-12)
 
 
 @given(st.integers(1, 12), st.integers(1, 5), st.integers(0, 2**32 - 1))

@@ -6,8 +6,11 @@ each document's neighbors. Here a post with close neighbors takes their mean, an
 any keeps its score.
 """
 
+import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +21,7 @@ from siamese_news.lexical_head.weights import TermWeights
 from siamese_news.scoring.candidates import Candidates, Keys, TextTable, content_keys
 from siamese_news.scoring.post_features import PostReader, Posts, unit_terms
 from siamese_news.scoring.scorer import Neighbor
+from siamese_news.utils.compiled_loops import load_loops
 
 Ids = NDArray[np.int64]
 Score = Callable[[Posts, Sequence[int]], NDArray[np.float32]]
@@ -49,17 +53,19 @@ class Neighbors:
         the gate of `Widening`, and its numbers.
         """
         gate, widening = wider
-        similarity = _similarities(terms, vectors, options.dense)
-        max_neighbors = options.neighbors
-        threshold = options.least
-        among = similarity
-        if gate:
-            max_neighbors = widening.neighbors
-            threshold = min(options.least, widening.least)
+        wide = vectors.astype(np.float64)
+        similarity: NDArray[np.float64] = wide @ wide.T
+        limit = widening.neighbors if gate else options.neighbors
+        threshold = min(options.least, widening.least) if gate else options.least
+        search = _Search(
+            terms=terms,
+            dense=options.dense,
+            threshold=threshold,
+            count=max(0, min(limit, len(similarity) - 1)),
             # Most posts have too many of these neighbors; single precision sorts them out faster.
-            among = similarity.astype(np.float32)
-        count = max(0, min(max_neighbors, len(similarity) - 1))
-        rows = _nearest(among, count, threshold)
+            single=bool(gate),
+        )
+        rows = search.nearest(similarity)
         near = np.take_along_axis(similarity, rows, axis=1)
         weights = _over(near, options.least) ** options.exponent
         if gate:
@@ -99,48 +105,136 @@ def _vectors(posts: Posts) -> NDArray[np.float32]:
     return posts.vectors
 
 
-def _similarities(
-    terms: sparse.csr_matrix, vectors: NDArray[np.float32], dense: float
-) -> NDArray[np.float64]:
-    """(n, n) of posts by words and, with the weight `dense`, by vectors; -1 of one to itself."""
-    wide = vectors.astype(np.float64)
-    similarity: NDArray[np.float64] = wide @ wide.T
-    similarity *= dense
-    turned = terms.T.tocsr()
-    # A few rows at a time: the sparse product of all takes much memory.
-    for start in range(0, len(similarity), _ROWS):
-        block = slice(start, start + _ROWS)
-        products = np.asarray((terms[block] @ turned).toarray(), np.float64)
-        similarity[block] += products * (1 - dense)
-    np.fill_diagonal(similarity, -1.0)
-    return similarity
-
-
 def _over(similarity: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
     """The similarities over `threshold`, and 0 for the others."""
     return np.where(similarity > threshold, np.maximum(similarity, 0.0), 0.0)
 
 
-def _nearest(
-    similarity: NDArray[np.floating], count: int, threshold: float
-) -> NDArray[np.int64]:
-    """(n, count) each row's highest similarities that are over `threshold`, then any others."""
-    over = similarity > threshold
-    nearest = np.zeros((len(similarity), count), np.int64)
-    is_small = over.sum(axis=1) <= count
-    if count and not is_small.all():
-        # Sorting out the highest is slow, and most posts do not have so many neighbors.
-        rows = np.flatnonzero(~is_small)
-        for start in range(0, len(rows), _ROWS):
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A search for the nearest of n posts, in C (``neighbors.c``) or, with the same result, here.
+
+    Attributes:
+        terms: (n, C), whose products are the similarities by words.
+        dense: the weight of those by vectors.
+        threshold: the similarity that a neighbor exceeds.
+        count: of the neighbors of a post, at most.
+        single: whether similarities are compared in single precision.
+    """
+
+    terms: sparse.csr_matrix
+    dense: float
+    threshold: float
+    count: int
+    single: bool
+
+    def nearest(self, similarity: NDArray[np.float64]) -> NDArray[np.int64]:
+        """(n, count) the neighbors of each post, then the post itself.
+
+        From (n, n) products of vectors, `similarity` becomes that by words and vectors, -1 of a post
+        to itself.
+        """
+        nearest = np.tile(np.arange(len(similarity))[:, None], (1, self.count))
+        in_single = self.terms.dtype == np.float32 or not self.terms.nnz
+        if in_single and _loops() is not None:
+            undecided = self._compiled(similarity, nearest)
+        else:
+            self._complete(similarity)
+            undecided = self._few(similarity, nearest)
+        rows = np.flatnonzero(undecided)
+        for start in range(0, len(rows) if self.count else 0, _ROWS):
             block = rows[start : start + _ROWS]
-            highest_first = np.argpartition(-similarity[block], count - 1, axis=1)
-            nearest[block] = highest_first[:, :count]
-    # What fills a row up is the post itself, whose similarity to itself does not count.
-    nearest[is_small] = np.flatnonzero(is_small)[:, None]
-    rows, columns = np.nonzero(over & is_small[:, None])
-    neighbor_ranks = np.arange(len(rows)) - np.searchsorted(rows, rows)
-    nearest[rows, neighbor_ranks] = columns
-    return nearest
+            among = similarity[block]
+            if self.single:
+                among = among.astype(np.float32)
+            highest_first = np.argpartition(-among, self.count - 1, axis=1)
+            nearest[block] = highest_first[:, : self.count]
+        return nearest
+
+    def _complete(self, similarity: NDArray[np.float64]) -> None:
+        similarity *= self.dense
+        turned = self.terms.T.tocsr()
+        # A few rows at a time: the sparse product of all takes much memory.
+        for start in range(0, len(similarity), _ROWS):
+            block = slice(start, start + _ROWS)
+            products = (self.terms[block] @ turned).toarray().astype(np.float64)
+            similarity[block] += products * (1 - self.dense)
+        np.fill_diagonal(similarity, -1.0)
+
+    def _few(
+        self, similarity: NDArray[np.float64], nearest: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Fill in the neighbors of posts with at most `count`; (n,) which posts have more."""
+        compared = similarity.astype(np.float32) if self.single else similarity
+        over = compared > self.threshold
+        has_more = over.sum(axis=1) > self.count
+        rows, columns = np.nonzero(over & ~has_more[:, None])
+        neighbor_ranks = np.arange(len(rows)) - np.searchsorted(rows, rows)
+        nearest[rows, neighbor_ranks] = columns
+        return has_more
+
+    def _compiled(
+        self, similarity: NDArray[np.float64], nearest: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Fill in all neighbors; (n,) which posts have several equally near at the end."""
+        terms = self.terms
+        posts, features = terms.shape
+        undecided = np.zeros(posts, bool)
+        arrays = {
+            "starts": terms.indptr.astype(np.int32),
+            "columns": terms.indices.astype(np.int32),
+            "values": terms.data.astype(np.float32),
+            "similarities": similarity,
+            "nearest": nearest,
+            "undecided": undecided,
+            "by_feature": np.empty(features + 1, np.int32),
+            "posts_of": np.empty(terms.nnz, np.int32),
+            "values_of": np.empty(terms.nnz, np.float32),
+            "sums": np.empty(posts, np.float32),
+            "near": np.empty(posts + 1),
+            "near_posts": np.empty(posts + 1, np.int64),
+            "best": np.empty(self.count),
+        }
+        addresses = {name: array.ctypes.data for name, array in arrays.items()}
+        loop = _loops()
+        assert loop is not None
+        loop.find_nearest(
+            ctypes.byref(
+                _Posts(
+                    posts=posts,
+                    features=features,
+                    count=self.count,
+                    dense=self.dense,
+                    threshold=self.threshold,
+                    single=self.single,
+                    **addresses,
+                )
+            )
+        )
+        return undecided
+
+
+@cache
+def _loops() -> ctypes.CDLL | None:
+    return load_loops(Path(__file__).with_name("neighbors.c"))[0]
+
+
+class _Posts(ctypes.Structure):
+    """``Posts`` of ``neighbors.c``."""
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("posts", "features", "count")),
+        *((name, ctypes.c_void_p) for name in ("starts", "columns", "values")),
+        *((name, ctypes.c_double) for name in ("dense", "threshold")),
+        ("single", ctypes.c_int64),
+        *(
+            (name, ctypes.c_void_p)
+            for name in (
+                "similarities nearest undecided by_feature posts_of values_of sums near "
+                "near_posts best"
+            ).split()
+        ),
+    ]
 
 
 class SmoothedScores:
