@@ -259,17 +259,15 @@ def test_an_interrupted_call_leaves_no_trace():
     check_same(table.of(call, LONGEST), reference.of(call, LONGEST))
 
 
-def test_it_travels_to_an_installation_without_loops(monkeypatch):
-    table, _ = both()
+def test_a_model_travels_to_an_installation_without_loops(monkeypatch):
+    model = open_model()
     call = ["the river", "a boat, @name"]
-    expected = table.of(call, LONGEST)
-    there = pickle.loads(pickle.dumps(table))
-    assert isinstance(there, ChunkTable) and not len(there)
-    check_same(there.of(call, LONGEST), expected)
+    expected = model.token_ids(call)
+    assert isinstance(model._chunks, ChunkTable)
+    there = pickle.loads(pickle.dumps(model))
     monkeypatch.setattr(chunk_table, "loops", lambda: None)
-    python = pickle.loads(pickle.dumps(table))
-    assert isinstance(python, ChunkIds)
-    check_same(python.of(call, LONGEST), expected)
+    check_same(there.token_ids(call), expected)
+    assert isinstance(there._chunks, ChunkIds)
 
 
 def test_the_longest_key_and_hashtag_are_those_of_the_source():
