@@ -101,6 +101,6 @@ def test_an_id_that_another_part_has_is_a_duplicate(tmp_path):
     (tmp_path / "a.jsonl").write_text(
         '{"id": "1", "text": "a"}\n{"id": "2", "text": "b"}\n'
     )
-    stream = open_posts([tmp_path], share=Share(0, 1), taken=["2"])
+    stream = open_posts([tmp_path], share=Share(0, 1), reserved_ids=["2"])
     assert [post.id for post in stream] == ["1"]
     assert stream.counts.reasons == {"duplicate id": 1}

@@ -15,8 +15,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(show: bool) -> None:
+    if show:
         from siamese_news import __version__
 
         typer.echo(f"siamese-news {__version__}")

@@ -121,42 +121,44 @@ def _posts(name: str, query: Query, rejected: Path) -> bool:
     from siamese_news.data.readers import open_posts
 
     stream = open_posts([name], rejected=rejected, first_rows=ROWS, **query.reading())
-    for line in described(stream, most=100):
+    for line in described(stream, max_lines=100):
         _say(line)
     for file in stream.detected[:_FILES]:
         texts = (
             () if file.fields is None or file.fields.joined else file.fields.texts[1:]
         )
-        if others := ", ".join(f"'{name}'" for name in texts if name in file.names):
+        if alternatives := ", ".join(
+            f"'{name}'" for name in texts if name in file.names
+        ):
             where = f"{file.source}: " if len(stream.detected) > 1 else ""
             _say(
-                f"{where}could be the text as well: {others} (choose with --text-field)",
+                f"{where}could be the text as well: {alternatives} (choose with --text-field)",
                 2,
             )
     posts = iter(stream)
-    first = list(islice(posts, _SHOWN))
+    samples = list(islice(posts, _SHOWN))
     dates = [
-        str(date) for p in chain(first, posts) if (date := p.metadata.get("created_at"))
+        str(date)
+        for p in chain(samples, posts)
+        if (date := p.metadata.get("created_at"))
     ]
     _say(f"of the first {ROWS:,} rows of each file: {stream.counts}", 2)
     # Unreadable files are named above.
     for remark in stream.remarks()[bool(stream.unreadable) :]:
         _say(remark, 2)
     if dates:
-        left = stream.counts.read - len(dates)
-        without = f"; {left:,} without a readable date" if left else ""
+        n_undated = stream.counts.read - len(dates)
+        without = f"; {n_undated:,} without a readable date" if n_undated else ""
         _say(f"dates from {min(dates)[:10]} to {max(dates)[:10]}{without}", 2)
     else:
         fields = [
             f.fields.metadata.get("created_at") for f in stream.detected if f.fields
         ]
         advice = "if there are any, name their field with --date-field"
-        if named := next(filter(None, fields), None):
-            advice = (
-                f"write those of '{named}' as 2018-11-10 (10/11/2018 may be two days)"
-            )
+        if date_field := next(filter(None, fields), None):
+            advice = f"write those of '{date_field}' as 2018-11-10 (10/11/2018 may be two days)"
         _say(f"no dates were found; {advice}", 2)
-    for post in first:
+    for post in samples:
         _say(f"{post.id} | {post.text}"[:_WIDTH], 4)
         if post.metadata:
             _say(

@@ -99,24 +99,24 @@ def explain(
     model = explainable(open_model(query.model))
     opened = OpenQuery(query, seeds, model)
     scorer = opened.scorer()
-    wanted = list(dict.fromkeys(post or []))
+    post_ids = list(dict.fromkeys(post or []))
     posts_by_id: dict[str, Post] = {}
     pool: Iterable[Block] = ()
     if query.index is not None:
         index = open_index_of(query.index, model)
-        posts_by_id = index.find(wanted)
+        posts_by_id = index.find(post_ids)
         scorer = index.observe(scorer, Window())
         pool = posts_in_blocks(index.read_again())
     elif query.posts:
-        scorer, pool, posts_by_id = _searched(query, scorer, set(wanted))
-    if missing := [id for id in wanted if id not in posts_by_id]:
+        scorer, pool, posts_by_id = _searched(query, scorer, set(post_ids))
+    if missing := [id for id in post_ids if id not in posts_by_id]:
         source = query.index or query.posts[0]
-        shown = ", ".join(map(repr, missing[:3]))
+        examples = ", ".join(map(repr, missing[:3]))
         raise InputError(
-            f"{source}: there is no post {shown}; check the ids: every blank and leading zero "
+            f"{source}: there is no post {examples}; check the ids: every blank and leading zero "
             "counts"
         )
-    posts = [posts_by_id[id] for id in wanted]
+    posts = [posts_by_id[id] for id in post_ids]
     posts += [
         Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)
     ]
@@ -130,7 +130,7 @@ def explain(
 
 
 def _searched(
-    query: Query, scorer: "Scorer", wanted: set[str]
+    query: Query, scorer: "Scorer", post_ids: set[str]
 ) -> "tuple[Scorer, Iterable[Block], dict[str, Post]]":
     """The scorer that has learned from the posts, their blocks, and the wanted ones by id."""
     from siamese_news.search.pool import Window
@@ -138,12 +138,12 @@ def _searched(
     posts_by_id: dict[str, Post] = {}
 
     def note(post: "Post") -> None:
-        if post.id in wanted:
+        if post.id in post_ids:
             posts_by_id.setdefault(post.id, post)
 
     pool = file_pool(replace(query, out=None), note)
     if scorer.observer() is None:
         for _ in pool:
-            if len(posts_by_id) == len(wanted):
+            if len(posts_by_id) == len(post_ids):
                 break
     return pool.observe(scorer, Window()), pool.observed(), posts_by_id

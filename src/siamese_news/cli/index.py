@@ -59,7 +59,8 @@ def index(
         stream = open_files(query)
         pool = FilePool(stream)
         sources = [
-            (str(Path(name).resolve()), *rest) for name, *rest in file_versions(stream)
+            (str(Path(name).resolve()), *version)
+            for name, *version in file_versions(stream)
         ]
         if add:
             once = all(file.platform_ids for file in stream.detected)

@@ -53,22 +53,22 @@ class ManyValues(TyperCommand):
                     f"no such option: {name}; {elsewhere}", ctx=ctx
                 )
         lists: dict[str, str] = {}
-        others: set[str] = set()
+        single_options: set[str] = set()
         for parameter in self.params:
             if getattr(parameter, "multiple", False):
                 lists.update(dict.fromkeys(parameter.opts, parameter.opts[0]))
             elif parameter.param_type_name == "option" and not getattr(
                 parameter, "is_flag", False
             ):
-                others.update(parameter.opts)
-        for word, after in pairwise(args):
-            if (word in lists or word in others) and after in options_of:
+                single_options.update(parameter.opts)
+        for word, next_word in pairwise(args):
+            if (word in lists or word in single_options) and next_word in options_of:
                 raise typer.BadParameter(
-                    f"{word} needs a value, but {after} follows; add the value, or write "
-                    f"{word}={after} if it is that word",
+                    f"{word} needs a value, but {next_word} follows; add the value, or write "
+                    f"{word}={next_word} if it is that word",
                     ctx=ctx,
                 )
-        spread, taken, stray = _spread(args, lists, others)
+        spread, values_of, stray = _spread(args, lists, single_options)
         if stray:
             if any(
                 word.startswith("--") and word.partition("=")[0] not in options_of
@@ -76,7 +76,7 @@ class ManyValues(TyperCommand):
             ):
                 super().parse_args(ctx, spread)  # names the option that does not exist
             listed = "; ".join(
-                f"{name} took {', '.join(v)}" for name, v in taken.items()
+                f"{name} took {', '.join(v)}" for name, v in values_of.items()
             )
             files = [
                 n
@@ -92,11 +92,11 @@ class ManyValues(TyperCommand):
 
 
 def _spread(
-    args: list[str], lists: dict[str, str], others: set[str]
+    args: list[str], lists: dict[str, str], single_options: set[str]
 ) -> tuple[list[str], dict[str, list[str]], list[str]]:
     """The arguments with a list option before each of its values, these values, and strays."""
     spread: list[str] = []
-    taken: dict[str, list[str]] = {}
+    values_of: dict[str, list[str]] = {}
     stray: list[str] = []
     current: str | None = None  # the list option that takes the next words
     words = iter(args)
@@ -105,7 +105,7 @@ def _spread(
         if word.startswith("-") and word != "-":
             current = lists.get(name)
             spread.append(word)
-            if not equals and (current is not None or name in others):
+            if not equals and (current is not None or name in single_options):
                 # Whatever it begins with; none is an error later.
                 for value in islice(words, 1):
                     spread.append(value)
@@ -115,5 +115,5 @@ def _spread(
         else:
             stray.append(word)
         if current is not None:
-            taken.setdefault(current, []).append(value)
-    return spread, taken, stray
+            values_of.setdefault(current, []).append(value)
+    return spread, values_of, stray

@@ -59,12 +59,13 @@ def format_of(
             None,
         )
     if out is not None and format not in among:
-        *endings, last = [
+        *endings, last_ending = [
             ending for ending, format_named in _ENDINGS.items() if format_named in among
         ]
         raise InputError(
             f"{out}: is of no format that this command writes; expected a name that ends in "
-            f"{', '.join(endings)} or {last}" + (", or --format" if default else "")
+            f"{', '.join(endings)} or {last_ending}"
+            + (", or --format" if default else "")
         )
     # A missing library is better reported before the search.
     if format == "parquet":
@@ -90,7 +91,7 @@ def check_output(
             raise InputError(
                 f"{out}: {parent} is a file, not a folder; name another file with --out"
             )
-    read = {
+    input_files = {
         _identity(path): path for path in inputs if path is not None and path.exists()
     }
     names = ("", ".meta.json", ".rejected.jsonl", ".part", ".part.json")
@@ -98,11 +99,13 @@ def check_output(
         path for name in names if (path := out.with_name(out.name + name)).exists()
     ]
     for path in existing:
-        source = read.get(_identity(path))
+        source = input_files.get(_identity(path))
         if source is not None:
-            what = "is" if path == out else f"would also write {path.name}, which is"
+            relation = (
+                "is" if path == out else f"would also write {path.name}, which is"
+            )
             raise InputError(
-                f"{out}: {what} one of the input files ({source}); name another file with --out"
+                f"{out}: {relation} one of the input files ({source}); name another file with --out"
             )
         if not path.is_file():
             kind = "a folder" if path.is_dir() else "not a regular file"
@@ -131,19 +134,19 @@ def open_output(out: Path | None, format: str) -> Iterator[tuple[Any, bool]]:
         yield stream, False
 
 
-def write_meta(out: Path | None, **more: object) -> None:
+def write_meta(out: Path | None, **facts: object) -> None:
     """Write ``<out>.meta.json``, by which `check_output` knows a file of ours when it comes again.
 
     Nothing is written for the terminal, a pipe or a device.
     """
     if out is not None and not is_stream(out):
-        meta = {"command": command(), "provenance": provenance(), **more}
+        meta = {"command": command(), "provenance": provenance(), **facts}
         write_json(
             out.with_name(out.name + ".meta.json"), meta | {"sha256": file_sha256(out)}
         )
 
 
-def files_read(query: Query, *others: Path | None) -> list[Path | None]:
+def files_read(query: Query, *files: Path | None) -> list[Path | None]:
     """The files that a command reads for a query, and others; see `check_output`."""
     from siamese_news.data.articles import SUFFIXES as ARTICLES
     from siamese_news.data.readers.inputs import input_paths
@@ -153,12 +156,12 @@ def files_read(query: Query, *others: Path | None) -> list[Path | None]:
     return [
         *input_paths(query.posts, POSTS),
         *input_paths([*query.articles, *query.negatives], ARTICLES),
-        *others,
+        *files,
         *(path for folder in folders for path in folder.rglob("*") if path.is_file()),
     ]
 
 
-def check_query_output(query: Query, *others: Path | None, force: bool) -> None:
+def check_query_output(query: Query, *files: Path | None, force: bool) -> None:
     """Check the output of a search, which may read other files, too; see `check_output`.
 
     Raises:
@@ -175,7 +178,7 @@ def check_query_output(query: Query, *others: Path | None, force: bool) -> None:
             f"{out}: is inside the index {index}, which has its own files; name a file outside it "
             "with --out"
         )
-    check_output(query.out, files_read(query, *others), force=force)
+    check_output(query.out, files_read(query, *files), force=force)
 
 
 def _identity(path: Path) -> tuple[int, int]:
@@ -201,8 +204,8 @@ def _replaceable(path: Path, out: Path) -> bool:
     if path.name.endswith(".meta.json"):
         return "provenance" in _object(path)
     if path.name.endswith(".rejected.jsonl"):
-        first = _start(path)
-        return not first or first.startswith(b'{"source": ')
+        start = _start(path)
+        return not start or start.startswith(b'{"source": ')
     if path.name.endswith(".part"):
         return not path.stat().st_size or path.with_name(path.name + ".json").exists()
     return True  # an unfinished run: it is never replaced, but continued or refused

@@ -84,9 +84,11 @@ def rank(
     query = format_of(query, "table")
     out = query.out
     format = str(query.format)
-    more = query.dedupe or query.author or query.second_look not in (None, NO_LOOK)
+    needs_texts = (
+        query.dedupe or query.author or query.second_look not in (None, NO_LOOK)
+    )
     if scores_only and (
-        out is None or format not in ("parquet", "jsonl", "csv") or more
+        out is None or format not in ("parquet", "jsonl", "csv") or needs_texts
     ):
         raise InputError(
             "--scores-only writes ids and scores; expected --out with a name that ends with "
@@ -124,11 +126,11 @@ def rank(
 
 
 def _report(
-    opened: "OpenQuery", pool: "Pool", outcome: "Outcome", more: list[str]
+    opened: "OpenQuery", pool: "Pool", outcome: "Outcome", remarks_of_list: list[str]
 ) -> list[str]:
     """Print what the search looked for, and print and return the remarks for a reader."""
     opened.languages.note(pool.sample())
-    remarks = opened.remarks(*pool.remarks(), *more)
+    remarks = opened.remarks(*pool.remarks(), *remarks_of_list)
     findings = opened.findings(pool.summary(outcome.scored), outcome.scorer)
     for line in (*findings, *remarks):
         echo(line)

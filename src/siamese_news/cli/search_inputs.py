@@ -54,9 +54,9 @@ def read_seeds(query: Query) -> "Seeds":
     seeds = Seeds(
         articles, negatives, query.one_story, query.aggregate, aside, query.distinct
     )
-    for kind, some in (("seed", articles), ("not", negatives)):
+    for kind, kind_articles in (("seed", articles), ("not", negatives)):
         lines = []
-        for article in some:
+        for article in kind_articles:
             start = " ".join((article.title or article.text).split())
             start = start if len(start) <= _WIDTH else start[: _WIDTH - 1] + "…"
             length = counted(*length_of(article.full_text))
@@ -72,14 +72,14 @@ def read_seeds(query: Query) -> "Seeds":
     return seeds
 
 
-def open_files(query: Query, **more: Any) -> "PostStream":
-    """The posts of a query's files, which are listed on the console; `more` is for `open_posts`."""
+def open_files(query: Query, **options: Any) -> "PostStream":
+    """The posts of a query's files, which are listed on the console; `options` is for `open_posts`."""
     from siamese_news.data.articles import ONLY_ARTICLES
     from siamese_news.data.readers import open_posts
     from siamese_news.data.readers.inputs import plain_suffix
 
     try:
-        posts = open_posts(query.posts, **query.reading(), **more)
+        posts = open_posts(query.posts, **query.reading(), **options)
     except InputError as error:
         if any(plain_suffix(name) in ONLY_ARTICLES for name in query.posts):
             raise InputError(f"{error}; name articles with --articles") from error
@@ -98,7 +98,7 @@ def open_files(query: Query, **more: Any) -> "PostStream":
     return posts
 
 
-def described(posts: "PostStream", most: int = _SHOWN) -> list[str]:
+def described(posts: "PostStream", max_lines: int = _SHOWN) -> list[str]:
     """At most so many files of posts with their formats and fields, and those left out."""
     files = []
     for file in posts.detected:
@@ -119,15 +119,15 @@ def described(posts: "PostStream", most: int = _SHOWN) -> list[str]:
         f"skipped (--strict stops here): {message}" for message in posts.unreadable
     ]
     return [
-        *_first(files, "more files of posts", most),
+        *_first(files, "more files of posts", max_lines),
         *_first(
             [line for file in posts.detected for line in file.remarks],
             "more remarks",
-            most,
+            max_lines,
         ),
         *columns,
-        *_first(unknown, "more files skipped because of their extensions", most),
-        *unreadable[:most],
+        *_first(unknown, "more files skipped because of their extensions", max_lines),
+        *unreadable[:max_lines],
     ]
 
 
@@ -179,7 +179,10 @@ def open_index_of(path: Path, model: "AnyModel") -> "PostIndex":
     return index
 
 
-def _first(lines: Sequence[str], more: str, most: int = _SHOWN) -> list[str]:
+def _first(lines: Sequence[str], unlisted: str, max_lines: int = _SHOWN) -> list[str]:
     """The first lines, and the number of further ones."""
-    left = len(lines) - most
-    return [*lines[:most], *([f"and {left:,} {more}"] if left > 0 else [])]
+    n_unlisted = len(lines) - max_lines
+    return [
+        *lines[:max_lines],
+        *([f"and {n_unlisted:,} {unlisted}"] if n_unlisted > 0 else []),
+    ]

@@ -60,7 +60,7 @@ def read_page(data: bytes, where: str) -> dict[str, Any]:
     # The heading is part of the text as well.
     if title and text.startswith(f"{title}\n"):
         text = text.removeprefix(title).strip()
-    others = {
+    source_names = {
         "created_at": "date",
         "author": "author",
         "url": "url",
@@ -69,7 +69,7 @@ def read_page(data: bytes, where: str) -> dict[str, Any]:
     return {
         "text": text,
         "title": title,
-        **{to: fields.get(name) for to, name in others.items()},
+        **{to: fields.get(name) for to, name in source_names.items()},
     }
 
 
@@ -255,9 +255,12 @@ def _parts(article: dict[str, Any] | EmptyArticle, name: str) -> Records:
     ):
         yield name, article
         return
-    for number, part in enumerate(parts, 1):
-        place = f"-{number}" if len(parts) > 1 else ""
-        yield f"{name}, article {number}", {**part, "_id": f"{article['_id']}{place}"}
+    for number, fields in enumerate(parts, 1):
+        suffix = f"-{number}" if len(parts) > 1 else ""
+        yield (
+            f"{name}, article {number}",
+            {**fields, "_id": f"{article['_id']}{suffix}"},
+        )
 
 
 def _sniffed(path: Path, name: str) -> str:
@@ -322,8 +325,8 @@ def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
     text = "\n".join(map(clean_text, lines)).strip()
     if not text:
         return EmptyArticle(f"{name}: the article is empty, expected its text")
-    first, _, rest = text.partition("\n")
-    title, body = (first.strip(), rest.strip()) if rest.strip() else ("", first)
+    heading, _, below = text.partition("\n")
+    title, body = (heading.strip(), below.strip()) if below.strip() else ("", heading)
     return {"_id": _own_id(name), "title": title, "text": body}
 
 

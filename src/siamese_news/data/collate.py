@@ -23,10 +23,10 @@ def share(batch: Batch, *, world: int) -> list[Batch]:
     """
     if world == 1:
         return [batch]
-    whole = batch[: len(batch) // world * world]
+    divisible = batch[: len(batch) // world * world]
     ranks: list[Batch] = [[] for _ in range(world)]
     # Rows of `world` groups of similar size, dealt back and forth, keep the ranks close.
-    ordered = sorted(whole, key=lambda group: -len(group[1]))
+    ordered = sorted(divisible, key=lambda group: -len(group[1]))
     for row in range(0, len(ordered), world):
         line = range(world) if row // world % 2 == 0 else reversed(range(world))
         for rank, group in zip(line, ordered[row : row + world], strict=True):
@@ -53,7 +53,7 @@ def conflicts_of(posts: Sequence[Collection[int]]) -> list[set[int]]:
         if len(sharing) > 1:
             for article in sharing:
                 conflicts[article].update(
-                    other for other in sharing if other != article
+                    rival for rival in sharing if rival != article
                 )
     return conflicts
 
@@ -148,11 +148,11 @@ def word_blocks(
     """
     for block in length_batches([len(text) for text in texts], budget):
         block_texts = [texts[row] for row in block]
-        ids, places = np.unique(
+        ids, positions = np.unique(
             np.concatenate([*block_texts, np.zeros(1, np.int64)]), return_inverse=True
         )
         yield (
             block,
             ids,
-            np.split(places, np.cumsum([len(text) for text in block_texts]))[:-1],
+            np.split(positions, np.cumsum([len(text) for text in block_texts]))[:-1],
         )

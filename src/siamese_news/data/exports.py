@@ -52,17 +52,21 @@ def exported(lines: Sequence[str]) -> list[dict[str, Any]]:
         ['A flood']
     """
     lines = [line.strip() for line in lines if line.strip()]
-    for source, mark, leads, last, paper_first in _EXPORTS:
+    for source, mark, leads, form_end, paper_first in _EXPORTS:
         marks = [n for n, line in enumerate(lines) if mark.fullmatch(line)]
         cuts = [-1, *marks, len(lines)][1 if leads else 0 :]
         parts = [lines[start + 1 : end] for start, end in pairwise(cuts)]
         if marks:
-            return [_article(part, source, last, paper_first) for part in parts if part]
+            return [
+                _article(article_lines, source, form_end, paper_first)
+                for article_lines in parts
+                if article_lines
+            ]
     return []
 
 
 def _article(
-    lines: Sequence[str], source: str, last: re.Pattern[str], paper_first: bool
+    lines: Sequence[str], source: str, form_end: re.Pattern[str], paper_first: bool
 ) -> dict[str, Any]:
     head = lines[:_LINES]
     dates = {
@@ -72,15 +76,21 @@ def _article(
     }
     day = next(iter(dates), 0)
     # Without a form, the text begins below the date.
-    start = next((n for n, line in enumerate(head) if last.fullmatch(line)), day) + 1
+    start = (
+        next((n for n, line in enumerate(head) if form_end.fullmatch(line)), day) + 1
+    )
     names = [
         (n, line)
         for n, line in enumerate(lines[:start])
         if n not in dates and not _FORM.fullmatch(line)
     ]
-    before = [line for n, line in names if n < day]
-    after = [line for n, line in names if n > day]
-    titles, papers = (after, before) if paper_first else (before, [*before[1:], *after])
+    above_date = [line for n, line in names if n < day]
+    below_date = [line for n, line in names if n > day]
+    titles, papers = (
+        (below_date, above_date)
+        if paper_first
+        else (above_date, [*above_date[1:], *below_date])
+    )
     return {
         "title": next(iter(titles), ""),
         "text": "\n".join(line for line in lines[start:] if not _FIELD.fullmatch(line)),

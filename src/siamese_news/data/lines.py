@@ -59,10 +59,10 @@ def raw_lines(stream: Any) -> Iterator[tuple[int, bytes | BadRow]]:
                     line = stream.readline(LINE_CAP)
                     size += len(line)
                 endless = size > _SKIP_CAP
-                rest = "; the rest of the file is not read" if endless else ""
+                consequence = "; the rest of the file is not read" if endless else ""
                 message = (
                     f"the line is longer than {LINE_CAP:,} bytes; expected one record on each line: "
-                    f"is this one large JSON array?{rest}"
+                    f"is this one large JSON array?{consequence}"
                 )
                 yield number, BadRow("line too long", message)
                 if endless:

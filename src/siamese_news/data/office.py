@@ -27,10 +27,10 @@ def check_parts(archive: zipfile.ZipFile) -> None:
     Raises:
         Oversized: a part unpacks to much more than words do.
     """
-    for part in archive.infolist():
-        if part.file_size > max(_LARGE, _RATIO * part.compress_size):
+    for member in archive.infolist():
+        if member.file_size > max(_LARGE, _RATIO * member.compress_size):
             raise Oversized(
-                f"{part.filename} unpacks {part.compress_size:,} bytes to {part.file_size:,}"
+                f"{member.filename} unpacks {member.compress_size:,} bytes to {member.file_size:,}"
             )
 
 
@@ -73,7 +73,7 @@ def read_pdf(data: bytes, where: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _reading(where: str, what: str) -> Iterator[None]:
+def _reading(where: str, file_kind: str) -> Iterator[None]:
     """Turn any error of a library, which may be one of its parsers' own, into an `InputError`."""
     try:
         yield
@@ -85,7 +85,7 @@ def _reading(where: str, what: str) -> Iterator[None]:
         ) from error
     except Exception as error:
         raise InputError(
-            f"{where}: not a {what} that can be read ({error}); save it again, or as .txt"
+            f"{where}: not a {file_kind} that can be read ({error}); save it again, or as .txt"
         ) from error
 
 

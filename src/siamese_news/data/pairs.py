@@ -173,8 +173,8 @@ def _id(
     return id
 
 
-def _same(where: str, side: str, first: Article | Post, new: Article | Post) -> None:
-    if first != new:
+def _same(where: str, side: str, earlier: Article | Post, new: Article | Post) -> None:
+    if earlier != new:
         raise InputError(
             f"{where}: field '{side}_id' is '{new.id}', which an earlier row has with another "
             "text; give each text an id of its own"

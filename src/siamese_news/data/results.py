@@ -49,13 +49,13 @@ def read_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float
     articles = array("i")
     scores = array("d")
     names: dict[str, int] = {}
-    named: bool | None = None
+    has_articles: bool | None = None
     for where, row in result_rows(path):
-        if named is None and _ending(path) in (".csv", ".tsv"):
+        if has_articles is None and _ending(path) in (".csv", ".tsv"):
             _expect(path, list(row))
         piece.append(_id(row.get("post"), where))
         article = row.get("article")
-        named = named is not False and article is not None
+        has_articles = has_articles is not False and article is not None
         articles.append(names.setdefault(clean_text(str(article)), len(names)))
         scores.append(_score(row.get("score"), where))
         if len(piece) == _PIECE:
@@ -65,7 +65,7 @@ def read_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float
     codes = np.array(articles, np.int32)
     return (
         Strings.joined(ids),
-        (codes, list(names)) if named else None,
+        (codes, list(names)) if has_articles else None,
         np.array(scores),
     )
 
@@ -121,11 +121,11 @@ def _parquet_columns(
                     f"{path}: column 'score' is not a number ({error})"
                 ) from error
             wide = batch.column("post").cast(pa.large_string())
-            places = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset :][
+            offsets = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset :][
                 : len(wide) + 1
             ]
             ids.append(
-                Strings(np.frombuffer(wide.buffers()[2] or b"", np.uint8), places)
+                Strings(np.frombuffer(wide.buffers()[2] or b"", np.uint8), offsets)
             )
             if coded:
                 encoded = batch.column("article").dictionary_encode()
@@ -140,24 +140,26 @@ def _parquet_columns(
 
 def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Text and link of the rows (from 0) of a file."""
-    wanted = set(rows)
-    if not wanted or _ending(path) in _TREC:
+    requested = set(rows)
+    if not requested or _ending(path) in _TREC:
         return {}
     if _ending(path) not in _PARQUET:
-        numbered = enumerate(islice(result_rows(path), max(wanted) + 1))
-        return {row: _shown(record) for row, (_, record) in numbered if row in wanted}
+        numbered = enumerate(islice(result_rows(path), max(requested) + 1))
+        return {
+            row: _shown(record) for row, (_, record) in numbered if row in requested
+        }
     texts: dict[int, tuple[str, str]] = {}
     with _parquet(path) as file:
         names = [n for n in ("text", *_LINKS) if n in file.schema_arrow.names]
         start = 0
         for group in range(file.num_row_groups if names else 0):
             size = file.metadata.row_group(group).num_rows
-            rows_here = sorted(row for row in wanted if start <= row < start + size)
+            rows_here = sorted(row for row in requested if start <= row < start + size)
             if rows_here:
                 table = file.read_row_group(group, columns=names)
-                part = table.take([row - start for row in rows_here]).to_pylist()
+                records = table.take([row - start for row in rows_here]).to_pylist()
                 texts.update(
-                    (row, _shown(r)) for row, r in zip(rows_here, part, strict=True)
+                    (row, _shown(r)) for row, r in zip(rows_here, records, strict=True)
                 )
             start += size
     return texts
@@ -174,8 +176,8 @@ def column_names(path: Path) -> list[str]:
     if _ending(path) in _PARQUET:
         with _parquet(path) as file:
             return list(file.schema_arrow.names)
-    first = [row for _, row in islice(result_rows(path), _BLOCK)]
-    return list(dict.fromkeys(name for row in first for name in row if name))
+    top_rows = [row for _, row in islice(result_rows(path), _BLOCK)]
+    return list(dict.fromkeys(name for row in top_rows for name in row if name))
 
 
 def text_pieces(path: Path) -> Iterator[list[str]]:
@@ -267,13 +269,13 @@ def found_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         )
     empty = path.is_file() and not path.stat().st_size
     rows = iter(()) if empty else result_rows(path)
-    first = next(rows, None)
-    if first is None:
+    first_row = next(rows, None)
+    if first_row is None:
         raise InputError(
             f"{path}: has no row; an empty file is left by a search that found no post: search "
             "again with a lower --threshold, or name other results"
         )
-    yield first
+    yield first_row
     yield from rows
 
 

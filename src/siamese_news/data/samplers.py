@@ -222,13 +222,13 @@ class ArticleBatchSampler(_GroupSampler):
                 "data.batching.articles_per_batch is 1: a batch of one article has no negative; "
                 "expected 2 or more"
             )
-        if (left := np.count_nonzero(self.chunks)) < 2:
+        if (n_articles := np.count_nonzero(self.chunks)) < 2:
             shared = " once the posts that most articles share are left out" * bool(
                 self.left_out
             )
             raise InputError(
-                f"{left} of {len(posts)} training articles have posts{shared}: a batch needs 2, or "
-                "a post has no negative; add pairs"
+                f"{n_articles} of {len(posts)} training articles have posts{shared}: a batch needs 2, "
+                "or a post has no negative; add pairs"
             )
         if total // self._batches < world:
             raise InputError(
@@ -251,10 +251,10 @@ class ArticleBatchSampler(_GroupSampler):
             for of_article in posts
         ]
         articles_of = Counter(text for of_article in texts for text in set(of_article))
-        most = max(articles_of.values())
+        max_articles = max(articles_of.values())
         while True:
             allowed = [
-                [articles_of[text] <= most for text in of_article]
+                [articles_of[text] <= max_articles for text in of_article]
                 for of_article in texts
             ]
             self.posts = [
@@ -262,17 +262,21 @@ class ArticleBatchSampler(_GroupSampler):
                 for of_article, keep in zip(posts, allowed, strict=True)
             ]
             # Chunks per article: the same in every epoch, so every epoch has equally many batches.
-            taken = [
+            post_counts = [
                 min(len(of_article), self.window or len(of_article))
                 for of_article in self.posts
             ]
-            self.chunks = np.asarray([-(-n // self.posts_per_article) for n in taken])
+            self.chunks = np.asarray(
+                [-(-n // self.posts_per_article) for n in post_counts]
+            )
             total = int(self.chunks.sum())
             full = -(-total // (self.articles_per_batch * self.world))
             full = min(full, max(1, total // 2))  # three articles in twos are one batch
             enough = max(full, int(self.chunks.max()), FEW)
-            if most > enough:  # each article of such a text needs a batch of its own
-                most = enough
+            if (
+                max_articles > enough
+            ):  # each article of such a text needs a batch of its own
+                max_articles = enough
                 continue
             self.conflicts = conflicts_of(
                 [
@@ -286,13 +290,15 @@ class ArticleBatchSampler(_GroupSampler):
             )
             # With this many batches a chunk always finds one without an article in conflict.
             room = max(
-                int(chunks + sum(self.chunks[other] for other in others))
-                for chunks, others in zip(self.chunks, self.conflicts, strict=True)
+                int(chunks + sum(self.chunks[rival] for rival in rivals))
+                for chunks, rivals in zip(self.chunks, self.conflicts, strict=True)
             )
-            if room <= enough or most <= FEW:
+            if room <= enough or max_articles <= FEW:
                 break
-            most = max(FEW, max(n for n in articles_of.values() if n <= most) - 1)
-        self.most_articles = most
+            max_articles = max(
+                FEW, max(n for n in articles_of.values() if n <= max_articles) - 1
+            )
+        self.most_articles = max_articles
         self.left_out = sum(len(of_article) for of_article in posts) - sum(
             len(of_article) for of_article in self.posts
         )
@@ -324,8 +330,8 @@ class ArticleBatchSampler(_GroupSampler):
         """
         order = rng.permutation(len(self.posts))
         order = order[self.chunks[order] > 0]  # the posts of the others are left out
-        before = np.cumsum(self.chunks[order]) - self.chunks[order]
-        layer = before // self._batches
+        chunks_before = np.cumsum(self.chunks[order]) - self.chunks[order]
+        layer = chunks_before // self._batches
         return order[np.lexsort((self.lengths[order], layer))].tolist()
 
     def _cut(
@@ -338,14 +344,16 @@ class ArticleBatchSampler(_GroupSampler):
             )
             start = epoch * self.window
             of_article = turns[np.arange(start, start + self.window) % len(turns)]
-        parts = np.array_split(rng.permutation(of_article), int(self.chunks[article]))
-        return [tuple(part.tolist()) for part in parts]
+        post_groups = np.array_split(
+            rng.permutation(of_article), int(self.chunks[article])
+        )
+        return [tuple(chunk.tolist()) for chunk in post_groups]
 
     def _free(self, article: int, start: int, owners: Sequence[set[int]]) -> int:
         """The next batch with room and no article in conflict; the least full if none has room."""
         blocked = self.conflicts[article] | {article}
-        places = chain(range(start, self._batches), range(start))
-        allowed = (index for index in places if owners[index].isdisjoint(blocked))
+        candidates = chain(range(start, self._batches), range(start))
+        allowed = (index for index in candidates if owners[index].isdisjoint(blocked))
         room = self.articles_per_batch * self.world
         tried: list[int] = []
         for index in allowed:
@@ -356,24 +364,24 @@ class ArticleBatchSampler(_GroupSampler):
 
     def _top_up(self, batches: list[Batch]) -> None:
         """Move chunks to batches with too few articles to share out, or to have a negative."""
-        least = max(2, self.world)
-        for small in [batch for batch in batches if len(batch) < least]:
+        minimum = max(2, self.world)
+        for small in [batch for batch in batches if len(batch) < minimum]:
             for large in sorted(batches, key=len, reverse=True):
-                while len(small) < least < len(large):
+                while len(small) < minimum < len(large):
                     held = {article for article, _ in small}
-                    fits = (
+                    movable = (
                         g
                         for g in large
                         if held.isdisjoint(self.conflicts[g[0]] | {g[0]})
                     )
-                    group = next(fits, None)
+                    group = next(movable, None)
                     if group is None:
                         break
                     large.remove(group)
                     small.append(group)
-            if len(small) < least:
+            if len(small) < minimum:
                 raise InputError(
-                    f"a batch has {len(small)} articles, but needs {least}, one for each process "
+                    f"a batch has {len(small)} articles, but needs {minimum}, one for each process "
                     "and two for a negative: too many articles share posts; use fewer processes, "
                     "or remove the posts that are shared"
                 )
@@ -438,7 +446,7 @@ class PairBatchSampler(_GroupSampler):
         ]
         for batch in batches:
             article = batch[0][0]
-            if all(other == article for other, _ in batch):
+            if all(owner == article for owner, _ in batch):
                 batch.append(self._negative(article, batches))
         return batches
 
@@ -446,10 +454,10 @@ class PairBatchSampler(_GroupSampler):
     def _negative(article: int, batches: Sequence[Batch]) -> Group:
         """A pair of another article, taken from a batch that keeps pairs of two articles."""
         for batch in sorted(batches, key=len, reverse=True):
-            for place, (other, _) in enumerate(batch):
-                rest = {owner for owner, _ in batch[:place] + batch[place + 1 :]}
-                if other != article and len(rest) > 1:
-                    return batch.pop(place)
+            for index, (candidate, _) in enumerate(batch):
+                owners = {owner for owner, _ in batch[:index] + batch[index + 1 :]}
+                if candidate != article and len(owners) > 1:
+                    return batch.pop(index)
         raise InputError(
             "a batch has pairs of one article alone, and so no negative, because most pairs are of "
             "one article; use data.batching.kind=articles"

@@ -128,9 +128,9 @@ def evaluation_set(collection: Collection, entry: Mapping[str, Any]) -> Evaluati
     if pool not in ("linked", "with_unlinked"):
         raise InputError(f"pool is '{pool}', expected linked or with_unlinked")
     one_story = bool(entry.get("one_story", False))
-    wanted = set().union(*qrels.values())
+    pool_ids = set().union(*qrels.values())
     if pool == "with_unlinked":
-        wanted |= collection.posts.keys() - set().union(
+        pool_ids |= collection.posts.keys() - set().union(
             *pool_qrels(collection.qrels).values()
         )
     return EvaluationSet(
@@ -138,7 +138,7 @@ def evaluation_set(collection: Collection, entry: Mapping[str, Any]) -> Evaluati
         articles=[
             a for a in collection.articles.values() if one_story or a.id in qrels
         ],
-        posts=[post for post in collection.posts.values() if post.id in wanted],
+        posts=[post for post in collection.posts.values() if post.id in pool_ids],
         qrels=qrels,
         one_story=one_story,
     )

@@ -144,10 +144,12 @@ def hold_out(collection: Collection, split: str, share: float, seed: int) -> Col
         )
     count = min(len(units) - 1, max(1, round(share * len(units))))
     order = np.random.default_rng([seed, len(units)]).permutation(len(units))
-    taken = {units[place] for place in order[:count]}
+    held_units = {units[index] for index in order[:count]}
     qrels = dict(collection.qrels)
-    qrels[split] = {a: judged for a, judged in pairs.items() if unit[a] not in taken}
-    held = {a: judged for a, judged in pairs.items() if unit[a] in taken}
+    qrels[split] = {
+        a: judged for a, judged in pairs.items() if unit[a] not in held_units
+    }
+    held = {a: judged for a, judged in pairs.items() if unit[a] in held_units}
     qrels[HELD_OUT] = pool_qrels({"before": qrels.get(HELD_OUT, {}), "now": held})
     return replace(collection, qrels=qrels)
 

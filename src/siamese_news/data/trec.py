@@ -131,6 +131,6 @@ def write_run(
                 stream.write(f"{query} Q0 {document} {rank} {value:.6f} {tag}\n")
 
 
-def _check_word(what: str, word: str) -> None:
+def _check_word(label: str, word: str) -> None:
     if word.split() != [word]:
-        raise InputError(f"{what} is {word!r}; expected one word without white space")
+        raise InputError(f"{label} is {word!r}; expected one word without white space")

@@ -27,8 +27,8 @@ _log = logging.getLogger(__name__)
 
 def cache_folder() -> Path:
     """``$SIAMESE_NEWS_CACHE``, else ``~/.cache/siamese_news``."""
-    named = os.environ.get("SIAMESE_NEWS_CACHE")
-    return Path(named) if named else Path.home() / ".cache" / "siamese_news"
+    configured = os.environ.get("SIAMESE_NEWS_CACHE")
+    return Path(configured) if configured else Path.home() / ".cache" / "siamese_news"
 
 
 def private_folder(*names: str, root: Path | None = None) -> Path | None:

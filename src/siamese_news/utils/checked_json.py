@@ -45,11 +45,11 @@ def _converted(value: Any, kind: type[T]) -> T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         # msgspec writes "Expected `int`, got `str` - at `$.settings.budget`".
-        what, _, place = str(error).partition(" - at ")
-        what = what.replace("`", "")
+        problem, _, path = str(error).partition(" - at ")
+        problem = problem.replace("`", "")
         # "at `key` in `$.settings`" is about a name in there.
-        where = re.sub(r"^\$\.?", "", place.rpartition("` in `")[2].strip("`"))
-        raise ValueError(f"field {where}: {what}" if where else what) from None
+        where = re.sub(r"^\$\.?", "", path.rpartition("` in `")[2].strip("`"))
+        raise ValueError(f"field {where}: {problem}" if where else problem) from None
 
 
 def write_state(path: Path, value: dict[str, Any]) -> None:
@@ -61,12 +61,12 @@ def write_state_pieces(path: Path, pieces: Iterable[str]) -> None:
     """`write_state` of an object whose JSON comes in pieces, the last of which is not empty."""
     checksum = 0
     with atomic_write(path, "wb") as stream:
-        last = b""
+        pending = b""
         for piece in pieces:
-            checksum = zlib.crc32(last, checksum)
-            stream.write(last)
-            last = piece.encode()
-        body = last.removesuffix(b"}")
+            checksum = zlib.crc32(pending, checksum)
+            stream.write(pending)
+            pending = piece.encode()
+        body = pending.removesuffix(b"}")
         stream.write(body + _CHECKSUM + b"%d}" % zlib.crc32(body, checksum))
 
 

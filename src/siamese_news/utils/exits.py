@@ -76,9 +76,9 @@ def bad_input_exits(hint: str = NOTHING_WRITTEN) -> Iterator[None]:
     from siamese_news.errors import InputError, MissingExtraError
     from siamese_news.utils.terminal import clean
 
-    before: dict[int, Any] = {}
+    handlers: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
-        before = {
+        handlers = {
             number: signal.signal(number, _terminate)
             for number in ENDING
             if signal.getsignal(number) != signal.SIG_IGN
@@ -95,9 +95,9 @@ def bad_input_exits(hint: str = NOTHING_WRITTEN) -> Iterator[None]:
         raise typer.Exit(2) from error
     except KeyboardInterrupt as error:
         ended = isinstance(error, _Terminated)
-        what = "terminated" if ended else "interrupted"
+        ending_word = "terminated" if ended else "interrupted"
         with suppress(OSError):  # the terminal is closed
-            typer.echo(f"siamese-news: {what}; {hint}", err=True)
+            typer.echo(f"siamese-news: {ending_word}; {hint}", err=True)
         raise typer.Exit(128 + error.args[0] if ended else 130) from error
     except OSError as error:
         # tempfile names no file if it finds no folder that it can write to.
@@ -113,5 +113,5 @@ def bad_input_exits(hint: str = NOTHING_WRITTEN) -> Iterator[None]:
         raise typer.Exit(1) from error
     finally:
         sys.unraisablehook = ignored_before
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -114,10 +114,10 @@ def postpone(*modules: str) -> None:
 
 
 @contextmanager
-def needs(extra: str, what: str) -> Iterator[None]:
+def needs(extra: str, feature: str) -> Iterator[None]:
     """Turn a failed import inside the block into an error that names the extra to install.
 
-    `what` is imported or run and needs the `extra`; an empty one is every installation.
+    `feature` is imported or run and needs the `extra`; an empty one is every installation.
 
     Raises:
         MissingExtraError: a package of this or of another extra is not installed, or cannot be
@@ -139,21 +139,21 @@ def needs(extra: str, what: str) -> Iterator[None]:
             problem = f"{package}, which is not installed; run pip install {install}"
         if problem is None:
             raise
-        raise MissingExtraError(f"{what} needs {problem}", name=package) from error
+        raise MissingExtraError(f"{feature} needs {problem}", name=package) from error
 
 
-def optional(module: str, extra: str, what: str, otherwise: str) -> Any:
+def optional(module: str, extra: str, feature: str, otherwise: str) -> Any:
     """Import a module that reads one kind of file.
 
     Raises:
-        InputError: it is not installed, or cannot be imported; `what` needs it, and the user can do
+        InputError: it is not installed, or cannot be imported; `feature` needs it, and the user can do
             `otherwise`.
     """
     try:
         return import_module(module)
     except ImportError as error:
         problem = import_problem(error, module, f"'{PACKAGE}[{extra}]'")
-        raise InputError(f"{what} needs {problem}, or {otherwise}") from error
+        raise InputError(f"{feature} needs {problem}, or {otherwise}") from error
 
 
 def import_problem(error: ImportError, module: str, install: str) -> str:

@@ -128,8 +128,8 @@ def find_class(
         )
     if name in ours:
         return ours[name]
-    others = added(kind)
-    for point in others.values():
+    plugins = added(kind)
+    for point in plugins.values():
         if name in (point.name, point.attr):
             return load(point)
     if isinstance(package, str) and _PACKAGE.fullmatch(package):
@@ -138,5 +138,5 @@ def find_class(
             f"called {package!r} has it; the sender of the folder chose that name, so make sure "
             "which package it is, and that you trust it, before you install one"
         )
-    names = ", ".join([*also, *ours, *others])
+    names = ", ".join([*also, *ours, *plugins])
     raise InputError(f"{kind[:-1]} class is {name!r}; expected one of {names}")

@@ -45,12 +45,14 @@ def use_safe_paths() -> None:
 @contextmanager
 def safe_paths() -> Iterator[None]:
     """`use_safe_paths` for a block, in a program that is not ours."""
-    before = {name: os.environ.get(name) for name in ("PYTHONSAFEPATH", "PYTHONPATH")}
+    variables = {
+        name: os.environ.get(name) for name in ("PYTHONSAFEPATH", "PYTHONPATH")
+    }
     use_safe_paths()
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, value in variables.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
@@ -64,9 +66,9 @@ def start_python(
 
     `environment` has variables to add to those of this process.
     """
-    more = options.pop("environment", {})
+    variables = options.pop("environment", {})
     with safe_paths():
-        environment = {**os.environ, **more}
+        environment = {**os.environ, **variables}
     command = [sys.executable, "-P", "-m", module, *arguments]
     return subprocess.Popen(command, env=environment, **options)
 

@@ -73,7 +73,7 @@ def _revision() -> str:
 
     def git(*arguments: str) -> str:
         # The configuration of a repository can name a program that watches its files.
-        done = run_program(
+        completed = run_program(
             program,
             "-c",
             "core.fsmonitor=false",
@@ -81,8 +81,8 @@ def _revision() -> str:
             folder=package,
             seconds=10,
         )
-        done.check_returncode()
-        return done.stdout.strip()
+        completed.check_returncode()
+        return completed.stdout.strip()
 
     try:
         # Only a checkout of this project counts, not one it happens to be installed inside.

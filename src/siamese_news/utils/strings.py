@@ -36,15 +36,18 @@ class Strings:
         return cls(content, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]))
 
     @classmethod
-    def joined(cls, parts: Sequence["Strings"]) -> "Strings":
+    def joined(cls, pieces: Sequence["Strings"]) -> "Strings":
         """All texts of several."""
         starts = [np.zeros(1, np.int64)]
         end = 0
-        for part in parts:
-            starts.append(part.starts[1:].astype(np.int64) - int(part.starts[0]) + end)
-            end = int(starts[-1][-1]) if len(part) else end
+        for strings in pieces:
+            starts.append(
+                strings.starts[1:].astype(np.int64) - int(strings.starts[0]) + end
+            )
+            end = int(starts[-1][-1]) if len(strings) else end
         content = [
-            part.content[int(part.starts[0]) : int(part.starts[-1])] for part in parts
+            strings.content[int(strings.starts[0]) : int(strings.starts[-1])]
+            for strings in pieces
         ]
         return cls(
             np.concatenate([*content, np.zeros(0, np.uint8)]), np.concatenate(starts)
@@ -53,8 +56,8 @@ class Strings:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def __getitem__(self, part: slice) -> "Strings":
-        start, end, _ = part.indices(len(self))
+    def __getitem__(self, rows: slice) -> "Strings":
+        start, end, _ = rows.indices(len(self))
         return Strings(self.content, self.starts[start : max(start, end) + 1])
 
     def __iter__(self) -> Iterator[str]:

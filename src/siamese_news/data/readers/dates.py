@@ -82,20 +82,24 @@ def written_date(text: str, order: str = "") -> datetime:
 def _day(text: str, order: str) -> tuple[int, int, int]:
     """Year, month and day."""
     if match := _NUMBERS.search(text):
-        first, sign, second, third = match.groups()
-        if len(first) == 4:
-            return int(first), int(second), int(third)
+        left_number, sign, middle_number, right_number = match.groups()
+        if len(left_number) == 4:
+            return int(left_number), int(middle_number), int(right_number)
         if order == "ymd":
-            return _year(first), int(second), int(third)
-        one, two = int(first), int(second)
+            return _year(left_number), int(middle_number), int(right_number)
+        left_value, middle_value = int(left_number), int(middle_number)
         if not order and sign != ".":
-            if (len(third) == 2 and sign == "-") or (
-                one <= 12 and two <= 12 and one != two
+            if (len(right_number) == 2 and sign == "-") or (
+                left_value <= 12 and middle_value <= 12 and left_value != middle_value
             ):
                 raise ValueError(text)
-        month_first = order == "mdy" or (not order and sign != "." and two > 12)
-        day, month = (two, one) if month_first else (one, two)
-        return _year(third), month, day
+        month_first = order == "mdy" or (
+            not order and sign != "." and middle_value > 12
+        )
+        day, month = (
+            (middle_value, left_value) if month_first else (left_value, middle_value)
+        )
+        return _year(right_number), month, day
     words = [word.lower() for word in _WORD.findall(text)]
     months = {number for word in words if (number := _months().get(word))}
     numbers = re.findall(r"\d+", text)
@@ -141,10 +145,12 @@ def order_of(values: Iterable[Any]) -> str:
         for value in values
         if isinstance(value, str) and (match := _SLASHED.search(value)) is not None
     }
-    first, second = (any(pair[place] for pair in above) for place in (0, 1))
-    if not above or (first and second):
+    day_first, month_first = (
+        any(pair[position] for pair in above) for position in (0, 1)
+    )
+    if not above or (day_first and month_first):
         return ""
-    return "dmy" if first else "mdy" if second else "?"
+    return "dmy" if day_first else "mdy" if month_first else "?"
 
 
 def check_format(date_format: str) -> str:

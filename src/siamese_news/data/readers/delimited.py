@@ -61,22 +61,24 @@ def header_of(rows: Sequence[Sequence[str]]) -> int | None:
     """The index of the header among the first rows: the first with known names."""
     for number, row in enumerate(rows[:_PREAMBLE]):
         names = {normal(name) for name in row}
-        others = names & {
+        known_names = names & {
             *IDS,
             *(name for options in METADATA.values() for name in options),
         }
-        if len(names) > 1 and names & {*TEXTS} and (number == 0 or others):
+        if len(names) > 1 and names & {*TEXTS} and (number == 0 or known_names):
             return number
     return None
 
 
-def refuse_repeated(names: Sequence[str], used: Iterable[str], where: str) -> None:
+def refuse_repeated(
+    names: Sequence[str], used_names: Iterable[str], where: str
+) -> None:
     """Refuse a table in which a used column has a name that another column has as well.
 
     Raises:
         InputError: there is one, so it is not clear which of the columns is meant.
     """
-    for name in used:
+    for name in used_names:
         if list(names).count(name) > 1:
             raise InputError(
                 f"{where}: two columns are called '{name}'; rename one of them"
@@ -145,10 +147,10 @@ def layout_of_file(path: Path, name: str, suffix: str, unit: str) -> Table:
         InputError: it has no line, or is in UTF-16.
     """
     with open_binary(path) as stream:
-        first = [line for _, line in islice(raw_lines(stream), 100)]
+        start_lines = [line for _, line in islice(raw_lines(stream), 100)]
     lines = [
         line.decode("utf-8", "surrogateescape")
-        for line in first
+        for line in start_lines
         if isinstance(line, bytes) and line.strip()
     ]
     if not lines:
@@ -171,12 +173,12 @@ def table_rows(
     would swallow are read again one by one.
     """
     width = len(table.names)
-    left = table.header_row + 1
+    header_rows = table.header_row + 1
     for start, row in _rows(stream, table):
         if isinstance(row, BadRow):
             yield start, row, ""
-        elif left:
-            left -= 1
+        elif header_rows:
+            header_rows -= 1
         elif len(row) != width and (len(row) < width or any(row[width:])):
             message = f"{len(row)} columns, expected {width}"
             yield start, BadRow("wrong number of columns", message), row
@@ -192,7 +194,7 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
     # The csv module has one limit for the process: it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), FIELD_CAP))
     lines = raw_lines(stream)
-    taken: list[tuple[int, str]] = []  # the lines of the current row
+    row_lines: list[tuple[int, str]] = []  # the lines of the current row
     bad: list[
         tuple[int, BadRow]
     ] = []  # lines too long inside it, held until it is complete
@@ -202,8 +204,8 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
     def feed() -> Iterator[str]:
         while True:
             while lines_again:
-                taken.append(lines_again.popleft())
-                yield taken[-1][1]
+                row_lines.append(lines_again.popleft())
+                yield row_lines[-1][1]
             number, line = next(lines, (0, None))
             if line is None:
                 return
@@ -213,7 +215,7 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
             text = line.decode("utf-8", "surrogateescape")
             if table.escaped and '\\"' in text:
                 text = _ESCAPED_MARK.sub(r'\1""', text)
-            taken.append((number, text))
+            row_lines.append((number, text))
             yield text
 
     def reader() -> Iterator[list[str]]:
@@ -225,24 +227,28 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
     rows = reader()
     row: list[str] | None = []
     while row is not None:
-        taken.clear()
+        row_lines.clear()
         try:
             row = next(rows, None)
-            whole = row is None or len(taken) < 2 or not _swallowed(row, taken, table)
+            complete = (
+                row is None
+                or len(row_lines) < 2
+                or not _swallowed(row, row_lines, table)
+            )
         except csv.Error:
             row = []
-            whole = False
-        if whole and row:
-            number, line = taken[0]
-            if len(row) != len(table.names) and '\\"' in line and len(taken) == 1:
+            complete = False
+        if complete and row:
+            number, line = row_lines[0]
+            if len(row) != len(table.names) and '\\"' in line and len(row_lines) == 1:
                 row = _with_escapes(line, table) or row
             yield number, row
-        elif not whole:
+        elif not complete:
             message = (
                 "a quotation mark is opened here and not closed; the next lines are read as rows "
                 "of their own: double the mark, or remove it"
             )
-            (number, line), *swallowed = taken
+            (number, line), *swallowed = row_lines
             stray = BadRow("stray quotation mark", message)
             yield number, stray if swallowed else _lenient(line, table)
             lines_again.extendleft(reversed(swallowed))
@@ -279,7 +285,7 @@ def _with_escapes(line: str, table: Table) -> list[str] | None:
     return row if len(row) == len(table.names) else None
 
 
-def _swallowed(row: list[str], taken: list[tuple[int, str]], table: Table) -> bool:
+def _swallowed(row: list[str], row_lines: list[tuple[int, str]], table: Table) -> bool:
     """Whether a row of several lines contains other rows.
 
     It does if it has another width, or if one of its lines is a complete row, with digits in the
@@ -290,9 +296,9 @@ def _swallowed(row: list[str], taken: list[tuple[int, str]], table: Table) -> bo
         return True
     if width < 3:
         return False
-    first, *others = (_cells(line, table.delimiter) for _, line in taken)
-    digits = [place for place, cell in enumerate(first[:width]) if cell.isdigit()]
+    top_cells, *lower_rows = (_cells(line, table.delimiter) for _, line in row_lines)
+    digits = [column for column, cell in enumerate(top_cells[:width]) if cell.isdigit()]
     return bool(digits) and any(
-        len(cells) == width and all(cells[place].isdigit() for place in digits)
-        for cells in others
+        len(cells) == width and all(cells[column].isdigit() for column in digits)
+        for cells in lower_rows
     )

@@ -153,31 +153,35 @@ class Detected:
         fields = self.fields or self.flat
         if fields is None:
             return self.names
-        others = (
+        single_fields = (
             fields.title,
             fields.spare,
             self.choice.date_field,
             self.choice.group_field,
         )
-        wanted = (
+        field_names = (
             *fields.texts,
             *fields.ids,
             *fields.metadata.values(),
-            *filter(None, others),
+            *filter(None, single_fields),
         )
-        tops = dict.fromkeys(n if n in self.names else n.split(".")[0] for n in wanted)
+        tops = dict.fromkeys(
+            n if n in self.names else n.split(".")[0] for n in field_names
+        )
         return tuple(name for name in tops if name in self.names)
 
     def converter(self) -> Convert:
         """The function that makes posts of this file's records."""
-        wanted = {"group": self.choice.group_field}
+        user_fields = {"group": self.choice.group_field}
         if self.fields is not None:  # which has the date as well
             convert = generic(self.fields)
         else:
             assert self.known_format is not None
             convert = self.known_format.converter(self.names, self.flat)
-            wanted = {"created_at": self.choice.date_field, **wanted}
-        chosen = {target: name for target, name in wanted.items() if name is not None}
+            user_fields = {"created_at": self.choice.date_field, **user_fields}
+        chosen = {
+            target: name for target, name in user_fields.items() if name is not None
+        }
         if not chosen:
             return convert
         file_fields = {"platform": self.format, "file": readable_name(self.source)}
@@ -191,22 +195,22 @@ class Detected:
 
 def _with(
     convert: Convert,
-    wanted: Mapping[str, str],
+    user_fields: Mapping[str, str],
     file_fields: Mapping[str, str],
     dates: str,
 ) -> Convert:
     """Posts with the user's fields: name in the metadata -> field of a record, or key of `own`."""
 
     def added(record: Record) -> Any:
-        made = convert(record)
-        posts = made if isinstance(made, list) else [made]
+        converted = convert(record)
+        posts = converted if isinstance(converted, list) else [converted]
         for number, post in enumerate(posts):
             if isinstance(post, Post):
                 metadata = dict(post.metadata)
-                for target, name in wanted.items():
+                for target, name in user_fields.items():
                     value = file_fields.get(name) or metadata.get(name)
                     # Not of a page, which has fields of no single post.
-                    if post is made:
+                    if post is converted:
                         value = value_at(record, name) if value is None else value
                         if target == "created_at":
                             value = dated(value, dates)
@@ -214,7 +218,7 @@ def _with(
                     else:
                         put(metadata, target, value)
                 posts[number] = Post(post.id, post.text, metadata)
-        return posts if isinstance(made, list) else posts[0]
+        return posts if isinstance(converted, list) else posts[0]
 
     return added
 
@@ -251,13 +255,13 @@ def detect(source: Input, choice: Choice) -> Detected:
         return Detected(source.name, "empty", "", "", packed, "empty")
     head = head.removeprefix(_BOM)
     look = replace(look, encoding=encoding, sample=_sample(head, ended))
-    first = next((line for _, line in look.sample if line.strip()), b"")
+    first_line = next((line for _, line in look.sample if line.strip()), b"")
     begin = head.lstrip()
     suffix = plain_suffix(source.name)
     is_json = (
         begin[:1] in (b"{", b"[")
         and suffix not in delimited.TABLES
-        and not _is_record(first)
+        and not _is_record(first_line)
     )
     if is_json or SCRIPT.match(begin):
         document = find_document(begin, choice)
@@ -303,10 +307,10 @@ def _sheet(source: Input, look: "_Look") -> Detected:
     """A sheet of an Excel or OpenDocument file."""
     from siamese_news.data.readers.excel import sheet_layout
 
-    title, table, what, records = sheet_layout(source, look.choice)
+    title, table, description, records = sheet_layout(source, look.choice)
     names = [name for name in table.names if name]
     return look.detected(
-        what, "sheet", names, records=records, table=table, prefixes=(title,)
+        description, "sheet", names, records=records, table=table, prefixes=(title,)
     )
 
 
@@ -318,9 +322,9 @@ def refuse_foreign(name: str, head: bytes) -> None:
     """Refuse a file of another kind; the message names the kind and the remedy."""
     begin = head.removeprefix(_BOM).lstrip()
     for shapes, refusal in ((_MESSAGES, MessagesError), (_FOREIGN, InputError)):
-        for shape, what in shapes.items():
+        for shape, advice in shapes.items():
             if re.match(shape, begin):
-                raise refusal(f"{name}: is {what}; {_EXPECTED}")
+                raise refusal(f"{name}: is {advice}; {_EXPECTED}")
 
 
 def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
@@ -368,9 +372,9 @@ def _is_record(line: bytes) -> bool:
 def _sample(head: bytes, ended: bool) -> list[tuple[int, bytes]]:
     """The first lines with their numbers; a last line that may be cut off is left out."""
     lines = head.split(b"\n")
-    last = lines.pop()
-    if last and (ended or not lines):
-        lines.append(last)
+    cut_line = lines.pop()
+    if cut_line and (ended or not lines):
+        lines.append(cut_line)
     return [(number, line) for number, line in enumerate(lines[:ROWS], 1)]
 
 
@@ -449,10 +453,10 @@ class _Look:
             and "text" in names
             and ("title" in names or "metadata" in names)
         )
-        what = "BEIR corpus" if beir else "JSON lines"
+        description = "BEIR corpus" if beir else "JSON lines"
         where = f"{self.name}:{numbered[0][0]}"
         return self.detected(
-            what, "jsonl", names, platform=platform, where=where, records=records
+            description, "jsonl", names, platform=platform, where=where, records=records
         )
 
     def delimited(self, suffix: str) -> Detected:
@@ -483,11 +487,16 @@ class _Look:
             )
         body = io.BytesIO(b"\n".join(line for _, line in self.sample))
         records = _good(delimited.table_rows(body, table))
-        what = "TSV" if table.delimiter == "\t" else "CSV"
+        description = "TSV" if table.delimiter == "\t" else "CSV"
         where = f"{self.name}:{number}"
         try:
             return self.detected(
-                what, "delimited", names, where=where, records=records, table=table
+                description,
+                "delimited",
+                names,
+                where=where,
+                records=records,
+                table=table,
             )
         except UnknownFields as error:
             if not names[0].isdigit():
@@ -499,7 +508,7 @@ class _Look:
 
     def detected(
         self,
-        what: str,
+        description: str,
         kind: Kind,
         names: Sequence[str],
         *,
@@ -507,7 +516,7 @@ class _Look:
         fields: Fields | None = None,
         where: str | None = None,
         records: Sequence[Record] = (),
-        **others: Any,
+        **layout: Any,
     ) -> Detected:
         """A file in a known format, or whose fields are found by their names."""
         choice = self.choice
@@ -529,7 +538,7 @@ class _Look:
             platform = self._chosen(known_table(names), records)
         if platform is not None:
             check_fields(names, choice, self.name)
-            what = platform.name
+            description = platform.name
             text = platform.text_field
             own_id = platform.id_field
             if platform.columns is not None:
@@ -544,7 +553,7 @@ class _Look:
                 fields, remarks = checked(fields, records, where)
             text = " + ".join(fields.texts) if fields.joined else fields.texts[0]
             own_id = fields.ids[0]
-            what += " with texts in HTML" if fields.html else ""
+            description += " with texts in HTML" if fields.html else ""
             texts = fields.texts[: None if fields.joined else 1]
             date = fields.metadata.get("created_at", own_id)
             delimited.refuse_repeated(names, (*texts, own_id, date), where)
@@ -552,7 +561,7 @@ class _Look:
         fields = _with_order(fields, choice, records)
         return Detected(
             self.name,
-            what,
+            description,
             text,
             own_id,
             self.packed,
@@ -564,7 +573,7 @@ class _Look:
             self.encoding,
             flat=flat,
             remarks=tuple(remarks),
-            **others,
+            **layout,
         )
 
     def _records(self) -> Iterator[tuple[int, Record]]:

@@ -54,10 +54,10 @@ class Document:
         """For people: the array inside the document that is read, and those that are not."""
         if self.prefixes[0] in ("", _ITEM):
             return "JSON"
-        read, *unread = (
+        array, *unread = (
             p.removesuffix(f".{_ITEM}") for p in (self.prefixes[0], *self.unread)
         )
-        return f"JSON ({'; not read: '.join(filter(None, (read, ', '.join(unread))))})"
+        return f"JSON ({'; not read: '.join(filter(None, (array, ', '.join(unread))))})"
 
 
 def find_document(head: bytes, choice: Choice) -> Document | None:
@@ -79,13 +79,15 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
         sample_format = known_format(sample) if sample else None
         if sample_format is not None:
             prefixes = [_prefix(path) for path in sample_format.inside]
-            others = [
+            further_arrays = [
                 p
                 for p in prefixes
                 if p != prefix and (sample_format.context or _sample(head, p))
             ]
             return Document(
-                (prefix, *(others if prefix in prefixes else ())), sample_format, sample
+                (prefix, *(further_arrays if prefix in prefixes else ())),
+                sample_format,
+                sample,
             )
     documents: list[Document] = []
     for prefix in dict.fromkeys([_ITEM, "", *_arrays(head)]):
@@ -97,9 +99,9 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
     if not fitting:
         several = (document for document in documents if len(document.sample) > 1)
         return next(several, documents[0] if documents else None)
-    others = [document.prefixes[0] for document in fitting]
-    inside = tuple(f"{prefix}." for prefix in others)
-    unread = [prefix for prefix in others[1:] if not prefix.startswith(inside)]
+    further_arrays = [document.prefixes[0] for document in fitting]
+    inside = tuple(f"{prefix}." for prefix in further_arrays)
+    unread = [prefix for prefix in further_arrays[1:] if not prefix.startswith(inside)]
     return replace(fitting[0], unread=tuple(unread))
 
 
@@ -197,7 +199,7 @@ def _arrays(head: bytes) -> list[str]:
 
 def _prefix(path: str) -> str:
     return ".".join(
-        _ITEM if part == "[]" else part for part in [*path.split("."), "[]"]
+        _ITEM if step == "[]" else step for step in [*path.split("."), "[]"]
     )
 
 
@@ -273,11 +275,11 @@ class _Chunks:
             token = match[0]
             depth += (token in (b"[", b"{")) - (token in (b"]", b"}"))
             if depth > _DEPTH or token.isdigit():
-                what = ("nested too deeply", f"nested deeper than {_DEPTH} levels")
+                problem = ("nested too deeply", f"nested deeper than {_DEPTH} levels")
                 if token.isdigit():
-                    what = ("number too long", "a number has 1,000 digits or more")
+                    problem = ("number too long", "a number has 1,000 digits or more")
                 self._bad = BadRow(
-                    what[0], f"{what[1]}; the rest of the file is not read"
+                    problem[0], f"{problem[1]}; the rest of the file is not read"
                 )
                 return b"".join(pieces) + data[at : match.start()]
             if token in (b"NaN", b"Infinity", b"-Infinity"):

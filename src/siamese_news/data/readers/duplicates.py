@@ -167,9 +167,10 @@ class PostIds:
                 raise SameIdError(index, post)
         self._renaming |= bool(renamed)
         if self._renaming:
-            here = self._marks(posts, number, placed)
+            post_marks = self._marks(posts, number, placed)
             posts[:] = [
-                self._linked(*pair, file) for pair in zip(posts, here, strict=True)
+                self._linked(*pair, file)
+                for pair in zip(posts, post_marks, strict=True)
             ]
         return repeats, versions, renamed
 
@@ -181,9 +182,12 @@ class PostIds:
         nowhere = hash(("", number)) & _PLACE
         if not placed:
             return [hash(post.text) & _TEXT | nowhere for post in posts]
-        places = [hash((place_of(post), number)) & _PLACE for post in posts]
+        place_hashes = [hash((place_of(post), number)) & _PLACE for post in posts]
         texts = [hash(post.text) & _TEXT for post in posts]
-        return [text | place for text, place in zip(texts, places, strict=True)]
+        return [
+            text | place_hash
+            for text, place_hash in zip(texts, place_hashes, strict=True)
+        ]
 
     def _name(self, post: Post, mark: int, file: str) -> str | None:
         """The new id of a post, which is added; None for a repeat, empty if there is none."""
@@ -227,5 +231,5 @@ def place_of(post: Post) -> str:
     return get("group") or get("channel") or get("thread") or ""
 
 
-def _same_text(mark: int, other: int) -> bool:
-    return mark & _TEXT == other & _TEXT
+def _same_text(mark: int, second_mark: int) -> bool:
+    return mark & _TEXT == second_mark & _TEXT

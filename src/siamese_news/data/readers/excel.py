@@ -55,14 +55,17 @@ def sheet_layout(source: Input, choice: Choice) -> tuple[str, Table, str, list[R
             f"{source.name}: all sheets are empty, expected a header and rows"
         )
     title, rows, at, _ = next((look for look in filled if look[-1]), filled[0])
-    what = f"Excel, sheet '{title}'" + (f", header in row {at + 1}" if at else "")
-    if others := len(looks) - 1:
-        what += f"; {counted(others, 'other sheet')} {verb(others, 'are')} not read"
+    description = f"Excel, sheet '{title}'" + (
+        f", header in row {at + 1}" if at else ""
+    )
+    if unread_sheets := len(looks) - 1:
+        unread = counted(unread_sheets, "other sheet")
+        description += f"; {unread} {verb(unread_sheets, 'are')} not read"
     records = [
         {n: v for n, v in zip(rows[at], row, strict=False) if n}
         for row in rows[at + 1 :]
     ]
-    return title, Table(tuple(rows[at]), "", False, at), what, records
+    return title, Table(tuple(rows[at]), "", False, at), description, records
 
 
 def sheet_rows(
@@ -91,16 +94,16 @@ def sheet_rows(
 
 
 def _open(source: Input) -> Any:
-    what = f"{source.name}: an Excel file"
+    needing = f"{source.name}: an Excel file"
     otherwise = "save the sheet as CSV UTF-8"
-    openpyxl = optional("openpyxl", "office", what, otherwise)
+    openpyxl = optional("openpyxl", "office", needing, otherwise)
     try:
         with zipfile.ZipFile(_file(source)) as archive:
             check_parts(archive)
-            for part in archive.infolist():
-                if part.file_size > _STRINGS and "worksheets/" not in part.filename:
+            for member in archive.infolist():
+                if member.file_size > _STRINGS and "worksheets/" not in member.filename:
                     raise Oversized(
-                        f"{part.filename} unpacks to {part.file_size:,} bytes"
+                        f"{member.filename} unpacks to {member.file_size:,} bytes"
                     )
         return openpyxl.load_workbook(
             _file(source), read_only=True, data_only=True, keep_links=False
@@ -125,9 +128,9 @@ def _first_rows(sheet: Any, texts: Sequence[str]) -> tuple[list[list[str]], int,
 
     A header with other names is the first row, or the first below rows with one title.
     """
-    shown = islice(sheet.iter_rows(values_only=True), 20)
+    cell_rows = islice(sheet.iter_rows(values_only=True), 20)
     rows = [
-        ["" if cell is None else str(cell).strip() for cell in row] for row in shown
+        ["" if cell is None else str(cell).strip() for cell in row] for row in cell_rows
     ]
     at = header_of(rows)
     has_header = True

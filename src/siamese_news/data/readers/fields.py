@@ -166,7 +166,7 @@ class Fields:
     # The text is that of all `texts`, a line each; `PARTS` tells them apart.
     joined: bool = False
     html: bool = False  # tags are taken out of the text
-    whole: frozenset[str] = frozenset()  # fields of ids that are `float_made`
+    float_ids: frozenset[str] = frozenset()  # fields of ids that are `float_made`
     prefixed: frozenset[str] = frozenset()  # fields of ids with the `x` of rtweet
     reddit: bool = False  # "[deleted]" stands for a deleted text
     dates: str = ""  # how they are written: an order of `dates.ORDERS`, or a pattern
@@ -314,11 +314,11 @@ def checked(
                 f"{where}: '{thread}' is not used as the conversation: it is the same as "
                 f"'{channel}', which is the place"
             )
-    whole = frozenset(name for name in fields.ids if float_made(columns[name]))
+    float_ids = frozenset(name for name in fields.ids if float_made(columns[name]))
     remarks += [
         f"{where}: '{name}' has whole numbers that a data frame made fractions: 17.0 is the id 17"
         for name in fields.ids
-        if name in whole
+        if name in float_ids
     ]
     first_id = fields.ids[0]
     stripped: frozenset[str] = frozenset()
@@ -330,7 +330,10 @@ def checked(
             "the id 12345"
         )
     fields = replace(
-        fields, metadata=metadata, whole=fields.whole | whole, prefixed=stripped
+        fields,
+        metadata=metadata,
+        float_ids=fields.float_ids | float_ids,
+        prefixed=stripped,
     )
     return fields, remarks
 
@@ -345,15 +348,17 @@ def check_fields(
 ) -> None:
     """Refuse a chosen field that the records do not have."""
     own_id = None if choice.id_field == LINE else choice.id_field
-    wanted = [
+    chosen = [
         *(("text", name) for name in choice.texts),
         ("id", own_id),
         ("date", choice.date_field),
     ]
-    for what, name in wanted:
+    for target, name in chosen:
         if name is not None and name not in names and name.split(".")[0] not in names:
             raise _unknown(
-                f"{where}: there is no field '{name}' (--{what}-field)", names, records
+                f"{where}: there is no field '{name}' (--{target}-field)",
+                names,
+                records,
             )
 
 
@@ -388,18 +393,18 @@ def _leaves(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
 
 
 def _unknown(
-    what: str, names: Sequence[str], records: Iterable[Record]
+    problem: str, names: Sequence[str], records: Iterable[Record]
 ) -> UnknownFields:
     """The error that asks for all fields at once and lists all that can be chosen."""
     samples = samples_of(records) or {name: [] for name in names}
     listed = []
     for name, values in list(samples.items())[:30]:
-        shown = ", ".join(f'"{value[:30]}"' for value in values[:2])
-        listed.append(clean_text(name)[:60] + (f" ({shown})" if shown else ""))
-    more = f"; and {len(samples) - 30} more" if len(samples) > 30 else ""
+        examples = ", ".join(f'"{value[:30]}"' for value in values[:2])
+        listed.append(clean_text(name)[:60] + (f" ({examples})" if examples else ""))
+    unlisted = f"; and {len(samples) - 30} more" if len(samples) > 30 else ""
     return UnknownFields(
-        f"{what}; the file has: {'; '.join(listed) or 'none'}{more}. Name the fields of the text, "
-        f"the id and the date with --text-field, --id-field (or --id-field {LINE}, to number the "
+        f"{problem}; the file has: {'; '.join(listed) or 'none'}{unlisted}. Name the fields of the "
+        f"text, the id and the date with --text-field, --id-field (or --id-field {LINE}, to number the "
         "rows) and --date-field",
         samples,
     )
@@ -487,14 +492,14 @@ def _text_of(record: Record, fields: Fields) -> tuple[str | None, list[list[Any]
         value = record.get(name)
         if value is None:
             continue
-        part = text_value(value, name)
+        piece = text_value(value, name)
         if fields.html:
-            part = without_html(part)
-        text = f"{text}\n{part}" if text and part else text or part
-        if part and not fields.joined:
+            piece = without_html(piece)
+        text = f"{text}\n{piece}" if text and piece else text or piece
+        if piece and not fields.joined:
             break
-        if part:
-            parts.append([name, len(part)])
+        if piece:
+            parts.append([name, len(piece)])
     return text, parts
 
 
@@ -504,7 +509,7 @@ def _id_of(record: Record, fields: Fields) -> str:
         value = record.get(name)
         if value is None:
             continue
-        if name in fields.whole:
+        if name in fields.float_ids:
             value = whole_number(value) or value
         if type(value) is dict:
             value = unwrapped(value)
@@ -542,13 +547,13 @@ def _inside(value: Any, path: Sequence[str]) -> Any:
         return value
     if isinstance(value, dict):
         # As in a table of columns, where names are compared in their normal form.
-        part = path[0]
-        here = (
-            part
-            if part in value
-            else next((k for k in value if normal(k) == part), part)
+        step = path[0]
+        key = (
+            step
+            if step in value
+            else next((k for k in value if normal(k) == step), step)
         )
-        return _inside(value.get(here), path[1:])
+        return _inside(value.get(key), path[1:])
     if isinstance(value, list):
         inner = (_inside(item, path) for item in value if isinstance(item, dict))
         return next((item for item in inner if item is not None), None)

@@ -196,18 +196,18 @@ def _with_fields(convert: Convert, fields: Fields) -> Convert:
     (name,) = fields.ids
 
     def converted(record: Record) -> Converted:
-        made = convert(record)
-        if not isinstance(made, Post):
-            return made
+        post = convert(record)
+        if not isinstance(post, Post):
+            return post
         if convert_fields is None:
             return Post(
-                id_value(value_at(record, name), name), made.text, made.metadata
+                id_value(value_at(record, name), name), post.text, post.metadata
             )
-        chosen = convert_fields({**record, _ID: made.id})
+        chosen = convert_fields({**record, _ID: post.id})
         if not isinstance(chosen, Post):
             return chosen
         parts = {key: value for key, value in chosen.metadata.items() if key == PARTS}
-        return Post(chosen.id, chosen.text, {**made.metadata, **parts})
+        return Post(chosen.id, chosen.text, {**post.metadata, **parts})
 
     return converted
 
@@ -216,18 +216,18 @@ def each(
     convert: Convert, records: Iterable[Record]
 ) -> list[Post | BadRow | Deleted | None]:
     """The posts of a page; a bad record does not affect the others."""
-    made: list[Post | BadRow | Deleted | None] = []
+    posts: list[Post | BadRow | Deleted | None] = []
     for record in records:
         try:
             converted = convert(record)
         except BadRow as bad:
-            made.append(bad)
+            posts.append(bad)
         except SHAPE as error:
             message = f"a record of the page has another shape ({type(error).__name__})"
-            made.append(BadRow("unexpected shape", message))
+            posts.append(BadRow("unexpected shape", message))
         else:
-            made.extend(converted if isinstance(converted, list) else [converted])
-    return made
+            posts.extend(converted if isinstance(converted, list) else [converted])
+    return posts
 
 
 def _records(value: Any, path: Sequence[str], context: bool) -> list[Record] | None:
@@ -246,7 +246,7 @@ def _records(value: Any, path: Sequence[str], context: bool) -> list[Record] | N
             if isinstance(value, list)
         ]
         return (
-            [record for part in lists for record in part or ()] if any(lists) else None
+            [record for page in lists for record in page or ()] if any(lists) else None
         )
     if not isinstance(value, dict) or path[0] not in value:
         return None

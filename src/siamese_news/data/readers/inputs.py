@@ -30,7 +30,7 @@ _TWEETS = re.compile(r"tweets?(-part\d+)?\.js", re.IGNORECASE)
 class Input:
     """One file, or one pipe (without a path), which can be read only once unless it is spooled.
 
-    Messages call it by its name. It is `named` if the user did so, rather than a folder or a glob
+    Messages call it by its name. It `is_explicit` if the user named it, rather than a folder or a glob
     that it is in.
     """
 
@@ -40,10 +40,10 @@ class Input:
         path: Path | None,
         pipe: IO[bytes] | None = None,
         *,
-        named: bool = True,
+        is_explicit: bool = True,
     ) -> None:
         self.name = name
-        self.named = named
+        self.is_explicit = is_explicit
         self.path = path
         self._pipe: Any = pipe
         self._head = bytearray()
@@ -98,11 +98,11 @@ class Input:
             data = bytes(self._head[at:])
             # The first four bytes come in one piece, because they tell how the stream is packed.
             while not ended and (not data or at + len(data) < 4):
-                more = self._pipe.read1(_PIPE)
-                ended = not more
-                data += more
+                piece = self._pipe.read1(_PIPE)
+                ended = not piece
+                data += piece
                 if keep:
-                    self._head += more
+                    self._head += piece
             at += len(data)
             yield data
 
@@ -132,13 +132,13 @@ def find_inputs(
         InputError: an input does not exist, or a folder has no such file.
     """
     sources = list(sources)
-    named = {Path(source) for source in sources}
+    sources_given = {Path(source) for source in sources}
     inputs: list[Input] = []
     for path in input_paths(sources, suffixes, skipped):
         if path is None:
             inputs.append(Input("standard input", None, sys.stdin.buffer))
         elif path.is_file():
-            inputs.append(Input(str(path), path, named=path in named))
+            inputs.append(Input(str(path), path, is_explicit=path in sources_given))
         else:  # a named pipe, such as the shell makes of <(...)
             with reading(path):
                 inputs.append(Input(str(path), None, path.open("rb")))
@@ -166,8 +166,8 @@ def input_paths(
 def _files(source: str, suffixes: Sequence[str], skipped: Skipped) -> list[Path]:
     path = Path(source)
     if path.is_dir():
-        files, others = folder_files(path, suffixes)
-        skipped.unknown += others
+        files, unread = folder_files(path, suffixes)
+        skipped.unknown += unread
         if not files:
             raise InputError(
                 f"{source}: the folder holds no file that ends in {', '.join(suffixes)} "
@@ -199,15 +199,15 @@ def folder_files(
 ) -> tuple[list[Path], list[Path]]:
     """The files of a folder by name that have one of the endings, and the others; none hidden."""
     files: list[Path] = []
-    others: list[Path] = []
+    unread: list[Path] = []
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         relative = path.relative_to(folder)
         if ".rejected." in relative.name or any(
-            part.startswith(".") for part in relative.parts
+            folder_name.startswith(".") for folder_name in relative.parts
         ):
             continue
-        (files if _is_data(relative, suffixes) else others).append(path)
-    return files, others
+        (files if _is_data(relative, suffixes) else unread).append(path)
+    return files, unread
 
 
 def plain_suffix(name: str | Path) -> str:
@@ -221,7 +221,7 @@ def _is_data(path: Path, suffixes: Sequence[str]) -> bool:
     if suffix == ".js" and not _TWEETS.fullmatch(path.name):
         return False
     if suffix in (".html", ".htm") and any(
-        part.endswith("_files") for part in path.parts[:-1]
+        folder_name.endswith("_files") for folder_name in path.parts[:-1]
     ):
         return False  # frames and the like, which a browser saves with a page
     # RC_2019-04.zst has no other ending.

@@ -34,13 +34,13 @@ FORMATS: list[Format] = []
 
 
 def _known(
-    name: str, recognized: str, text_field: str, id_field: str, **others: Any
+    name: str, recognized: str, text_field: str, id_field: str, **options: Any
 ) -> Callable[[Convert], Convert]:
     """Add a format to `FORMATS` whose converter is the decorated function."""
 
     def add(convert: Convert) -> Convert:
         FORMATS.append(
-            Format(name, recognized, text_field, id_field, convert=convert, **others)
+            Format(name, recognized, text_field, id_field, convert=convert, **options)
         )
         return convert
 
@@ -71,9 +71,9 @@ def _is_v2(record: Record) -> bool:
             return True
     if "id" not in record or "text" not in record or "user" in record:
         return False
-    others = ("conversation_id", "public_metrics", "referenced_tweets", "entities")
+    v2_fields = ("conversation_id", "public_metrics", "referenced_tweets", "entities")
     return "edit_history_tweet_ids" in record or (
-        "author_id" in record and not record.keys().isdisjoint(others)
+        "author_id" in record and not record.keys().isdisjoint(v2_fields)
     )
 
 
@@ -147,9 +147,11 @@ def from_v1(record: Record) -> Converted:
     if "id_str" not in record and not _NOTICES.isdisjoint(record):
         return None
     post_id = id_value(record.get("id_str", record.get("id")), "id_str")
-    shown = record.get("retweeted_status") or record
-    longer = shown.get("extended_tweet") or {}
-    text = text_of(shown if longer.keys().isdisjoint(_V1_TEXTS) else longer, *_V1_TEXTS)
+    original = record.get("retweeted_status") or record
+    longer = original.get("extended_tweet") or {}
+    text = text_of(
+        original if longer.keys().isdisjoint(_V1_TEXTS) else longer, *_V1_TEXTS
+    )
     return post_of(
         post_id,
         unescaped(text),
@@ -221,15 +223,15 @@ def _from_jetstream(event: Record) -> Converted:
 )
 def _from_view(record: Record) -> Converted:
     """The post of a view, or of a user's repository, which has likes and the like as well."""
-    shown = record.get("post", record)
-    inner = shown.get("record") or shown["value"]
+    view = record.get("post", record)
+    inner = view.get("record") or view["value"]
     if inner.get("$type", _BLUESKY_POSTS) != _BLUESKY_POSTS:
         return None
-    post_id = id_value(shown["uri"], "uri")
-    author = shown.get("author") or {"did": post_id.split("/")[2]}
+    post_id = id_value(view["uri"], "uri")
+    author = view.get("author") or {"did": post_id.split("/")[2]}
     handle = author.get("handle") or author["did"]
     key = post_id.rpartition("/")[2]
-    metadata = _bluesky(inner, handle, author["did"], key, shown.get("indexedAt"))
+    metadata = _bluesky(inner, handle, author["did"], key, view.get("indexedAt"))
     reason = record.get("reason")
     if isinstance(reason, dict) and str(reason.get("$type", "")).endswith(
         "reasonRepost"
@@ -285,10 +287,10 @@ def _bluesky_text(record: Record, name: str) -> str:
     ]
     words = [inside(card, "title"), inside(card, "description")]
     words += [inside(picture, "alt") for picture in pictures]
-    more = [
-        clean_text(part) for part in words if isinstance(part, str) and part.strip()
+    embedded_words = [
+        clean_text(word) for word in words if isinstance(word, str) and word.strip()
     ]
-    return "\n".join(dict.fromkeys(filter(None, (text, *more))))
+    return "\n".join(dict.fromkeys(filter(None, (text, *embedded_words))))
 
 
 _EARLIEST = "2006-03"  # the first tweet: people bring posts from elsewhere to Bluesky
@@ -371,11 +373,13 @@ def _bluesky_link(record: Record) -> str | None:
     inside=("statuses", "ancestors", "descendants"),
 )
 def _from_mastodon(status: Record) -> Converted:
-    shown = status.get("reblog") or status
+    original = status.get("reblog") or status
     return post_of(
         id_value(status.get("id"), "id"),
-        _with_warning(shown.get("content"), shown.get("spoiler_text"), "spoiler_text"),
-        {**status, "shown": shown},
+        _with_warning(
+            original.get("content"), original.get("spoiler_text"), "spoiler_text"
+        ),
+        {**status, "shown": original},
         # Mastodon has the quoted status one level deeper than other servers.
         "created_at lang=shown.language author=account.acct url=shown.card.url permalink=url|uri "
         "reply_to=in_reply_to_id quotes=shown.quote.quoted_status.id|shown.quote.id "
@@ -448,7 +452,7 @@ def _from_reddit(record: Record) -> Converted:
     text = text_value(body, "body") if comment else text_value(body or "", "selftext")
     if not comment:
         title = text_value(record.get("title"), "title")
-        remaining = [part for part in (title, text) if not is_deleted(part)]
+        remaining = [piece for piece in (title, text) if not is_deleted(piece)]
         if not remaining:
             return DELETED
         text = "\n".join(remaining).strip()
@@ -654,7 +658,7 @@ def _is_downloaded(record: Record) -> bool:
         and isinstance(data, list)
         and isinstance(attachments, list)
         and bool(data or attachments)
-        and all(isinstance(part, dict) and part.keys() <= _PARTS for part in data)
+        and all(isinstance(entry, dict) and entry.keys() <= _PARTS for entry in data)
     )
 
 
@@ -701,22 +705,24 @@ def _from_downloaded(record: Record) -> Converted:
 def _from_instagram(record: Record) -> Converted:
     """The words below the pictures of a post, or a comment."""
     if "string_map_data" in record:  # the names in it are in the user's language
-        parts = [*record["string_map_data"].values()]
-        texts = [parts[0]["value"]]
+        entries = [*record["string_map_data"].values()]
+        texts = [entries[0]["value"]]
     else:
-        parts = [record, *record.get("media", ())]
-        texts = [part["title"] for part in parts if part.get("title")]
-    times = (part.get("creation_timestamp") or part.get("timestamp") for part in parts)
+        entries = [record, *record.get("media", ())]
+        texts = [entry["title"] for entry in entries if entry.get("title")]
+    times = (
+        entry.get("creation_timestamp") or entry.get("timestamp") for entry in entries
+    )
     return _downloaded(record, next(filter(None, times)), list(map(_repaired, texts)))
 
 
-def _downloaded(record: Record, time: Any, texts: list[str], **others: Any) -> Post:
+def _downloaded(record: Record, time: Any, texts: list[str], **metadata: Any) -> Post:
     """A post of a download, which has no id: the time and a hash of the record serve as one."""
-    whole = json.dumps(record, sort_keys=True, default=str).encode()
-    post_id = f"{time}-{hashlib.sha256(whole).hexdigest()[:12]}"
+    content = json.dumps(record, sort_keys=True, default=str).encode()
+    post_id = f"{time}-{hashlib.sha256(content).hexdigest()[:12]}"
     text = text_value("\n".join(dict.fromkeys(texts)), "text")
     return post_of(
-        id_value(post_id, "timestamp"), text, {}, "", created_at=time, **others
+        id_value(post_id, "timestamp"), text, {}, "", created_at=time, **metadata
     )
 
 
@@ -803,7 +809,7 @@ def _from_crowdtangle(record: Record) -> Converted:
 def _from_discord(message: Record) -> Converted:
     """A message; None for a notice of Discord itself without a text."""
     words = [message.get("content"), *_embedded(message.get("embeds"))]
-    text = "\n".join(clean_text(part) for part in words if part)
+    text = "\n".join(clean_text(word) for word in words if word)
     if not text and message.get("type") not in ("Default", "Reply"):
         return None
     return post_of(

@@ -173,7 +173,7 @@ def _decoded(text: str) -> tuple[str, bool]:
     ]
     everyday = any(map(_EVERYDAY.match, telling))
     likely = everyday or len(telling) >= _FEW
-    rest = _SEQUENCE.sub("", text)
-    if likely and rest.isascii():
+    remainder = _SEQUENCE.sub("", text)
+    if likely and remainder.isascii():
         return _SEQUENCE.sub(lambda match: decoded[match[0]], text), True
     return text, (everyday and "â€" in text) or "ðŸ" in text

@@ -70,8 +70,8 @@ class Counts:
 
     def __str__(self) -> str:
         """A summary such as ``1,000 posts read, 3 rows rejected (2 not JSON, 1 duplicate id)``."""
-        most = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
-        listed = ", ".join(f"{count:,} {reason}" for reason, count in most)
+        frequent = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
+        listed = ", ".join(f"{count:,} {reason}" for reason, count in frequent)
         wrong = {name: n for name, n in self.lost.items() if name != UNREAD}
         lost = " and ".join(f"{n:,} {_LOST[name]}" for name, n in wrong.items())
         unread = self.lost.get(UNREAD, 0)
@@ -109,7 +109,7 @@ class Counts:
                 f"{counted(self.unreadable, 'unreadable file')} left out",
             ),
         ]
-        return ", ".join(part for happened, part in parts if happened)
+        return ", ".join(phrase for happened, phrase in parts if happened)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +126,12 @@ class Rejection:
 
     def json_line(self) -> bytes:
         """The row as a line of JSON."""
-        place = {"source": self.source, "line": self.line}
-        why = {"reason": self.bad.reason, "detail": self.bad.message}
-        text = json.dumps({**place, **why, "row": self.row}, ensure_ascii=False) + "\n"
+        position = {"source": self.source, "line": self.line}
+        cause = {"reason": self.bad.reason, "detail": self.bad.message}
+        text = (
+            json.dumps({**position, **cause, "row": self.row}, ensure_ascii=False)
+            + "\n"
+        )
         return text.encode("utf-8", "backslashreplace")
 
 
@@ -155,11 +158,11 @@ def owners(sizes: Sequence[int], count: int) -> list[int | None]:
     owners_of: list[int | None] = [None] * len(sizes)
     fair = sum(sizes) / count
     loads = [0] * count
-    for place in sorted(range(len(sizes)), key=lambda place: (-sizes[place], place)):
-        if sizes[place] > fair / 2:
+    for file in sorted(range(len(sizes)), key=lambda file: (-sizes[file], file)):
+        if sizes[file] > fair / 2:
             continue
-        owners_of[place] = least = min(range(count), key=loads.__getitem__)
-        loads[least] += sizes[place]
+        owners_of[file] = lightest = min(range(count), key=loads.__getitem__)
+        loads[lightest] += sizes[file]
     return owners_of
 
 
@@ -247,19 +250,19 @@ def post_blocks(
     lines: list[int] = []
     rejections: list[Rejection] = []
     for line, record, row in rows:
-        made: Any = record
+        converted: Any = record
         if not isinstance(record, BadRow):
             if numbered:
                 record[LINE] = f"{name}:{line}"
             try:
-                made = convert(record)
+                converted = convert(record)
             except (BadRow, RecursionError, *SHAPE):
-                made = _second_try(convert, record, row, detected)
-        if type(made) is Post:  # by far the most frequent
-            posts.append(made)
+                converted = _second_try(convert, record, row, detected)
+        if type(converted) is Post:  # by far the most frequent
+            posts.append(converted)
             lines.append(line)
         else:
-            for item in made if isinstance(made, list) else [made]:
+            for item in converted if isinstance(converted, list) else [converted]:
                 if item is None:
                     counts.skipped += 1
                 elif item is DELETED:
@@ -328,7 +331,7 @@ def with_ids_of_their_own(
     source: Input,
     number: int,
     detected: Detected,
-    taken: Collection[str],
+    reserved: Collection[str],
     counts: Counts,
 ) -> tuple[Sequence[int], list[Rejection]]:
     """The indexes of the posts of file `number` to keep, and the rejections of the others.
@@ -351,17 +354,17 @@ def with_ids_of_their_own(
         if renamed:
             counts.renamed += len(renamed)
             counts.example = counts.example or posts[renamed[0]].id
-    if taken:
-        taken_here = [index for index, post in enumerate(posts) if post.id in taken]
+    if reserved:
+        taken_here = [index for index, post in enumerate(posts) if post.id in reserved]
         reasons |= dict.fromkeys(taken_here, _REPEATED)
     if not reasons:
         return range(len(posts)), []
     rejections = []
     for index, reason in sorted(reasons.items()):
         post = posts[index]
-        other = "" if reason == _REPEATED else " by another version of the post"
+        cause = "" if reason == _REPEATED else " by another version of the post"
         message = (
-            f"the id '{post.id}' was already used{other}; ids must differ: remove one"
+            f"the id '{post.id}' was already used{cause}; ids must differ: remove one"
         )
         row = shown({"id": post.id, "text": post.text})
         rejections.append(

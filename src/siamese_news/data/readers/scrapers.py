@@ -39,9 +39,9 @@ def _from_zeeschuimer(record: Record) -> Converted:
     for matches, convert in _ITEMS:
         if matches(item):
             return convert(item)
-    for named in PLATFORMS:  # Truth Social has the format of Mastodon
-        if named.fits(item):
-            return named.converter(item)(item)
+    for known_form in PLATFORMS:  # Truth Social has the format of Mastodon
+        if known_form.fits(item):
+            return known_form.converter(item)(item)
     platform = inside(record if uploaded is None else uploaded, "source_platform")
     raise BadRow(
         "unknown platform",
@@ -56,7 +56,7 @@ def _tweet(item: Record) -> Record:
     tweet = item.get("tweet") or item
     legacy = tweet["legacy"]
     user = inside(tweet, "core", "user_results", "result") or tweet.get("user") or {}
-    names = (inside(user, part, "screen_name") for part in ("core", "legacy"))
+    names = (inside(user, key, "screen_name") for key in ("core", "legacy"))
     long_text = inside(tweet, "note_tweet", "note_tweet_results", "result", "text")
     record = {
         **legacy,
@@ -191,7 +191,9 @@ def _from_traktok(record: Record) -> Converted:
     if "video_title" in record:
         parts = [record["video_title"]]
     text = "\n".join(
-        text_value(part, "text") for part in parts if part not in _NO_VALUE
+        text_value(text_part, "text")
+        for text_part in parts
+        if text_part not in _NO_VALUE
     )
     author = next(
         (record[name] for name in ("author_username", "author_name") if name in record),

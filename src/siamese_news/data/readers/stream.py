@@ -69,7 +69,7 @@ class PostStream:
             run is emptied.
         first_rows: read only this many rows of each file.
         share: read only this part of the rows, which may then be without a post.
-        taken: ids that a post of another part has already.
+        reserved_ids: ids that a post of another part has already.
 
     Attributes:
         detected: the format of each input, in reading order.
@@ -106,7 +106,7 @@ class PostStream:
         rejected: Path | None = None,
         first_rows: int | None = None,
         share: Share | None = None,
-        taken: Collection[str] = (),
+        reserved_ids: Collection[str] = (),
     ) -> None:
         if not sources:
             raise InputError(
@@ -119,7 +119,7 @@ class PostStream:
         self._rejected = rejected
         self._first_rows = first_rows
         self._share_of = share
-        self._taken = frozenset(taken)
+        self._reserved_ids = frozenset(reserved_ids)
         self._done = 0
         self._raw: Any = None
         self._share = 0
@@ -133,7 +133,11 @@ class PostStream:
                 detected = self._with_order(source, detect(source, choice))
             except InputError as error:
                 # Nothing is left without the last one.
-                if source.named or strict or len(self.unreadable) + 1 == len(inputs):
+                if (
+                    source.is_explicit
+                    or strict
+                    or len(self.unreadable) + 1 == len(inputs)
+                ):
                     raise
                 self.unreadable.append(str(error))
             else:
@@ -160,8 +164,8 @@ class PostStream:
     def remarks(self) -> list[str]:
         """Remarks about the files for a reader of the results."""
         count = len(self.unreadable)
-        named = " | ".join(map(clean, self.unreadable))
-        return [f"{counted(count, 'unreadable file')} left out: {named}"] * bool(count)
+        errors = " | ".join(map(clean, self.unreadable))
+        return [f"{counted(count, 'unreadable file')} left out: {errors}"] * bool(count)
 
     def spool(self) -> None:
         """Make a second pass possible: call before the first; only pipes are copied."""
@@ -171,7 +175,7 @@ class PostStream:
     def __iter__(self) -> Iterator[Post]:
         counts = self.counts = Counts(unreadable=len(self.unreadable))
         self._done = 0
-        first: Rejection | None = None
+        first_rejection: Rejection | None = None
         ids = PostIds(len(self._inputs))
         with ExitStack() as stack:
             spool: IO[bytes] | None = None
@@ -190,13 +194,15 @@ class PostStream:
                             source,
                             number,
                             detected,
-                            self._taken,
+                            self._reserved_ids,
                             counts,
                         )
                     except SameIdError as error:
-                        what = " stands for a missing id and" if error.missing else ""
+                        meaning = (
+                            " stands for a missing id and" if error.missing else ""
+                        )
                         raise InputError(
-                            f"{source.name}:{lines[error.index]}: the id '{error.post.id}'{what} "
+                            f"{source.name}:{lines[error.index]}: the id '{error.post.id}'{meaning} "
                             "is that of another post, in an earlier row; expected an id for each "
                             "post, or a column (a group, channel or thread) or file that tells "
                             "them apart. Number the rows with --id-field line, or name another "
@@ -206,7 +212,7 @@ class PostStream:
                     for rejection in sorted(
                         [*rejections, *repeated], key=lambda r: r.line
                     ):
-                        first = first or rejection
+                        first_rejection = first_rejection or rejection
                         if self._strict:
                             raise InputError(str(rejection))
                         reason = rejection.bad.reason
@@ -224,8 +230,10 @@ class PostStream:
                     counts.empty += [post.text.strip() for post in good].count("")
                     yield from good
             if not counts.read and self._share_of is None:
-                if first is not None:
-                    raise InputError(f"{first} (no row could be used: {counts})")
+                if first_rejection is not None:
+                    raise InputError(
+                        f"{first_rejection} (no row could be used: {counts})"
+                    )
                 raise InputError(
                     f"{self._inputs[0].name}: no post in the file; {counts}"
                 )

@@ -142,8 +142,8 @@ def _parse(text: str, order: str = "") -> datetime:
 
 
 def _moment(value: float) -> datetime:
-    for first, last, units, start in _NUMBERS:
-        if first <= value < last:
+    for lowest, end, units, start in _NUMBERS:
+        if lowest <= value < end:
             # A fraction of a day is hardly ever a whole number of seconds.
             if units < 1:
                 return start + timedelta(seconds=round(value / units))
@@ -331,7 +331,11 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
 def replace(metadata: dict[str, Any], name: str, value: Any) -> None:
     """Set a name as `put` does, whatever it was and whether it was lost."""
     metadata.pop(name, None)
-    lost = [other for other in metadata.pop(LOST, ()) if other.rstrip("?") != name]
+    lost = [
+        lost_name
+        for lost_name in metadata.pop(LOST, ())
+        if lost_name.rstrip("?") != name
+    ]
     if lost:
         metadata[LOST] = lost
     put(metadata, name, value)
@@ -351,12 +355,12 @@ def _lose(metadata: dict[str, Any], name: str) -> None:
 
 
 def post_of(
-    post_id: str, text: str, record: Mapping[str, Any], paths: str, **others: Any
+    post_id: str, text: str, record: Mapping[str, Any], paths: str, **values: Any
 ) -> Post:
     """A post with metadata by the names of `fields.METADATA`; `put` drops unusable values.
 
     They are at `paths` in its record, such as ``author=user.name|user.id lang``, of which the first
-    that has a value counts; `others` are values.
+    that has a value counts; `values` are further ones.
     """
     metadata: dict[str, Any] = {}
     for name, options in _parsed(paths):
@@ -365,7 +369,7 @@ def post_of(
             name,
             next(filter(None, (inside(record, *path) for path in options)), None),
         )
-    for name, value in others.items():
+    for name, value in values.items():
         put(metadata, name, value)
     return Post(post_id, text, metadata)
 

@@ -150,7 +150,7 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
         query.posts,
         rejected=rejected,
         share=Share(index, folder.shards),
-        taken=folder.taken(index),
+        reserved_ids=folder.taken(index),
         **query.reading(),
     )
     pool = StreamPool(stream)
