@@ -132,7 +132,6 @@ def test_however_it_is_cut(tmp_path_factory, tiny_model, seed, count, dense, dat
     tiny_model.save(root / "model", card="")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opened_query, "open_named", cache(loading.open_named))
-        patch.setattr(rows, "_STRETCH", 300)
         patch.setattr(rows, "_ROWS", 7)
         patch.setattr(scan, "BLOCK", 30)
         corpus(root / "posts", seed, 120)

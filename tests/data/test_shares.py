@@ -2,43 +2,14 @@
 
 import csv
 import gzip
-import io
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from siamese_news.data import lines as lines_module
-from siamese_news.data.lines import raw_lines
 from siamese_news.data.readers import open_posts, rows
-from siamese_news.data.readers.rows import Share, SharedLines, owners
-
-
-@given(
-    st.lists(st.text("ab\r", max_size=9).map(str.encode), max_size=30),
-    st.booleans(),
-    st.integers(1, 5),
-    st.integers(1, 20),
-    st.integers(1, 12),
-)
-@settings(deadline=None)
-def test_each_line_is_one_parts(lines, ends, count, stretch, cap):
-    content = b"\n".join(lines) + (b"\n" if ends and lines else b"")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "_STRETCH", stretch)
-        patch.setattr(rows, "_STEP", 3)
-        patch.setattr(lines_module, "LINE_CAP", cap)
-        whole = [
-            (n, getattr(line, "reason", line))
-            for n, line in raw_lines(io.BytesIO(content))
-        ]
-        parts = []
-        for index in range(count):
-            mine = SharedLines(io.BytesIO(content), Share(index, count))
-            for number, line in raw_lines(mine):
-                parts.append((number + mine.skipped, getattr(line, "reason", line)))
-    assert sorted(parts, key=lambda part: part[0]) == whole
+from siamese_news.data.readers.rows import Share, owners
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=12), st.integers(1, 6))
@@ -80,7 +51,6 @@ def written(folder, rows):
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_the_parts_of_files_of_all_kinds(tmp_path, monkeypatch, count):
-    monkeypatch.setattr(rows, "_STRETCH", 1000)
     monkeypatch.setattr(rows, "_ROWS", 20)
     written(tmp_path, posts(900))
     whole = open_posts([tmp_path])

@@ -122,8 +122,9 @@ def filter(
             from siamese_news.search.opened_query import open_query
 
             opened = open_query(query, seeds)
-            pool = open_pool(query, opened.model)
-            outcome = filter_to_file(opened, pool, resume=resume, say=echo)
+            outcome = filter_to_file(
+                opened, open_pool(query, opened.model), resume=resume, say=echo
+            )
     listed = outcome.listed or 0
     searched = outcome.searched
     scores = outcome.scores

@@ -63,8 +63,13 @@ def index(
             for name, *version in file_versions(stream)
         ]
         if add:
-            once = all(file.platform_ids for file in stream.detected)
-            changed = changing.add(out, pool, model, sources=sources, platform_ids=once)
+            changed = changing.add(
+                out,
+                pool,
+                model,
+                sources=sources,
+                platform_ids=all(file.platform_ids for file in stream.detected),
+            )
         else:
             changed = changing.build(
                 out, pool, model, name=which["folder"], sources=sources

@@ -94,9 +94,10 @@ def check_output(
     input_files = {
         _identity(path): path for path in inputs if path is not None and path.exists()
     }
-    names = ("", ".meta.json", ".rejected.jsonl", ".part", ".part.json")
     existing = [
-        path for name in names if (path := out.with_name(out.name + name)).exists()
+        path
+        for name in ("", ".meta.json", ".rejected.jsonl", ".part", ".part.json")
+        if (path := out.with_name(out.name + name)).exists()
     ]
     for path in existing:
         source = input_files.get(_identity(path))

@@ -117,8 +117,9 @@ def rank(
             outcome = ranking.outcome
             remarks = _report(opened, pool, outcome, ranking.remarks())
             with open_output(out, format) as (stream, terminal):
-                rows = ranking_rows(ranking, opened)
-                opened.write_rows(stream, rows, terminal=terminal)
+                opened.write_rows(
+                    stream, ranking_rows(ranking, opened), terminal=terminal
+                )
             if out is not None:
                 posts = counted(outcome.listed or 0, "different post")
                 echo(f"{out}: {posts} for {counted(len(seeds.articles), 'seed')}")

@@ -96,8 +96,9 @@ def report(
     data = read_results(results, title=title, all_texts=by is not None)
     if certificate is not None:
         listed = [(post.seed, post.id, post.score) for post in data.posts]
-        answers = report_part("certificate")(certificate, audit, posts=listed)
-        data = replace(data, answers=answers)
+        data = replace(
+            data, answers=report_part("certificate")(certificate, audit, posts=listed)
+        )
     if by is not None:
         if query.posts:
             column = None if by in TIMES else by

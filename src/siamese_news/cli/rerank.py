@@ -58,8 +58,9 @@ def rerank(
     )
     with open_output(search.out, search.format) as (stream, terminal):
         rows = map(row_of, reranked)
-        titles = {"query": query}
-        write_rows(stream, rows, search.format, titles=titles, terminal=terminal)
+        write_rows(
+            stream, rows, search.format, titles={"query": query}, terminal=terminal
+        )
     write_meta(search.out)
     if search.out is not None:
         echo(f"{search.out}: {counted(len(reranked), 'post')}")

@@ -62,7 +62,13 @@ def threads(
         write_rows(target, rows, format, columns=THREADED)
     meta = result_meta(results)
     lines = "\n".join(filter(None, [meta.get("command"), command()]))
-    all_remarks = [*(meta.get("remarks") or ()), *remarks]
-    write_meta(out, **{**meta, "command": lines, "remarks": all_remarks})
+    write_meta(
+        out,
+        **{
+            **meta,
+            "command": lines,
+            "remarks": [*(meta.get("remarks") or ()), *remarks],
+        },
+    )
     for line in remarks:
         echo(line)

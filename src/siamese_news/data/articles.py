@@ -321,8 +321,7 @@ def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
     for number, line in enumerate(as_utf8(stream, detect_encoding(data)), 1):
         with refused_at(f"{name}:{number}"):
             text += decode_whole(line)
-    lines = text.removeprefix("\ufeff").splitlines()
-    text = "\n".join(map(clean_text, lines)).strip()
+    text = "\n".join(map(clean_text, text.removeprefix("\ufeff").splitlines())).strip()
     if not text:
         return EmptyArticle(f"{name}: the article is empty, expected its text")
     heading, _, below = text.partition("\n")

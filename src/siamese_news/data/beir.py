@@ -55,8 +55,10 @@ def read_corpus(folder: str | Path) -> dict[str, Post]:
     Raises:
         InputError: as `read_collection`.
     """
-    stream = open_posts(_file(Path(folder), "corpus.jsonl"), strict=True)
-    return {post.id: post for post in stream}
+    return {
+        post.id: post
+        for post in open_posts(_file(Path(folder), "corpus.jsonl"), strict=True)
+    }
 
 
 def _file(folder: Path, name: str) -> Path:
@@ -71,8 +73,12 @@ def _file(folder: Path, name: str) -> Path:
 
 def splits_of(root: Path) -> set[str]:
     """The splits of a folder in the BEIR layout, by the names of its qrels."""
-    files = (path for end in _ENDINGS for path in (root / "qrels").glob(f"*.tsv{end}"))
-    names = {path.name.split(".tsv")[0] for path in files}
+    names = {
+        path.name.split(".tsv")[0]
+        for path in (
+            path for end in _ENDINGS for path in (root / "qrels").glob(f"*.tsv{end}")
+        )
+    }
     if not names:
         raise InputError(
             f"{root / 'qrels'}: no qrels there, expected at least one <split>.tsv"

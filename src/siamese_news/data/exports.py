@@ -54,8 +54,10 @@ def exported(lines: Sequence[str]) -> list[dict[str, Any]]:
     lines = [line.strip() for line in lines if line.strip()]
     for source, mark, leads, form_end, paper_first in _EXPORTS:
         marks = [n for n, line in enumerate(lines) if mark.fullmatch(line)]
-        cuts = [-1, *marks, len(lines)][1 if leads else 0 :]
-        parts = [lines[start + 1 : end] for start, end in pairwise(cuts)]
+        parts = [
+            lines[start + 1 : end]
+            for start, end in pairwise([-1, *marks, len(lines)][1 if leads else 0 :])
+        ]
         if marks:
             return [
                 _article(article_lines, source, form_end, paper_first)

@@ -74,13 +74,15 @@ def read_jsonl(
 
 def kind(value: object) -> str:
     """JSON's name for the type of a value, with its article, for messages."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, float | int):
-        return "a number"
-    names: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
+    names: dict[type, str] = {
+        type(None): "null",
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "a list",
+        dict: "an object",
+    }
     return names.get(type(value), f"of type {type(value).__name__}")
 
 

@@ -100,9 +100,10 @@ def read_pairs(path: str | Path, columns: Mapping[str, str] = {}) -> Collection:
 
 def splits_in(path: str | Path, columns: Mapping[str, str] = {}) -> set[str]:
     """The splits that the rows of a table name."""
-    names = _our_names(Path(path), columns)
-    rows = _rows(Path(path), names)
-    return {row.get("split", "").strip() or "train" for _, row in rows}
+    return {
+        row.get("split", "").strip() or "train"
+        for _, row in _rows(Path(path), _our_names(Path(path), columns))
+    }
 
 
 def _our_names(table: Path, columns: Mapping[str, str]) -> dict[str, str]:

@@ -62,10 +62,9 @@ def read_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float
             ids.append(Strings.of(piece))
             piece.clear()
     ids.append(Strings.of(piece))
-    codes = np.array(articles, np.int32)
     return (
         Strings.joined(ids),
-        (codes, list(names)) if has_articles else None,
+        (np.array(articles, np.int32), list(names)) if has_articles else None,
         np.array(scores),
     )
 
@@ -156,8 +155,11 @@ def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
             size = file.metadata.row_group(group).num_rows
             rows_here = sorted(row for row in requested if start <= row < start + size)
             if rows_here:
-                table = file.read_row_group(group, columns=names)
-                records = table.take([row - start for row in rows_here]).to_pylist()
+                records = (
+                    file.read_row_group(group, columns=names)
+                    .take([row - start for row in rows_here])
+                    .to_pylist()
+                )
                 texts.update(
                     (row, _shown(r)) for row, r in zip(rows_here, records, strict=True)
                 )
@@ -283,8 +285,11 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[str, Mapping[str, An
     limit = csv.field_size_limit(LINE_CAP)
     between = "commas" if delimiter == "," else "tabs"
     try:
-        lines = (line for _, line in read_lines(path, decode_whole))
-        reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
+        reader = csv.DictReader(
+            (line for _, line in read_lines(path, decode_whole)),
+            delimiter=delimiter,
+            strict=True,
+        )
         for row in reader:
             where = f"{path}:{reader.line_num}"
             # Cells without a column have the key None; columns without a cell are None.

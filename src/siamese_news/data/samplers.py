@@ -123,8 +123,9 @@ class TextBatchSampler(_BatchSampler[list[int]]):
         epoch = 0 if self.one_epoch else self.epoch
         order = np.random.default_rng([self.seed, epoch]).permutation(self.texts)
         for batch in range(self.batch, len(self)):
-            texts = order[batch * self.texts_per_batch :][: self.texts_per_batch]
-            yield texts[self.rank :: self.world].tolist()
+            start = batch * self.texts_per_batch
+            end = start + self.texts_per_batch
+            yield order[start + self.rank : end : self.world].tolist()
 
 
 class _GroupSampler(_BatchSampler[Batch]):
@@ -331,8 +332,9 @@ class ArticleBatchSampler(_GroupSampler):
         order = rng.permutation(len(self.posts))
         order = order[self.chunks[order] > 0]  # the posts of the others are left out
         chunks_before = np.cumsum(self.chunks[order]) - self.chunks[order]
-        layer = chunks_before // self._batches
-        return order[np.lexsort((self.lengths[order], layer))].tolist()
+        return order[
+            np.lexsort((self.lengths[order], chunks_before // self._batches))
+        ].tolist()
 
     def _cut(
         self, article: int, epoch: int, rng: np.random.Generator
@@ -344,10 +346,12 @@ class ArticleBatchSampler(_GroupSampler):
             )
             start = epoch * self.window
             of_article = turns[np.arange(start, start + self.window) % len(turns)]
-        post_groups = np.array_split(
-            rng.permutation(of_article), int(self.chunks[article])
-        )
-        return [tuple(chunk.tolist()) for chunk in post_groups]
+        return [
+            tuple(chunk.tolist())
+            for chunk in np.array_split(
+                rng.permutation(of_article), int(self.chunks[article])
+            )
+        ]
 
     def _free(self, article: int, start: int, owners: Sequence[set[int]]) -> int:
         """The next batch with room and no article in conflict; the least full if none has room."""
@@ -369,12 +373,14 @@ class ArticleBatchSampler(_GroupSampler):
             for large in sorted(batches, key=len, reverse=True):
                 while len(small) < minimum < len(large):
                     held = {article for article, _ in small}
-                    movable = (
-                        g
-                        for g in large
-                        if held.isdisjoint(self.conflicts[g[0]] | {g[0]})
+                    group = next(
+                        (
+                            g
+                            for g in large
+                            if held.isdisjoint(self.conflicts[g[0]] | {g[0]})
+                        ),
+                        None,
                     )
-                    group = next(movable, None)
                     if group is None:
                         break
                     large.remove(group)

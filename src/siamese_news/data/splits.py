@@ -109,8 +109,10 @@ def resplit(
     for article, post, grade in pairs:
         name = split_of[unit(article, post)]
         qrels[name].setdefault(article, {})[post] = grade
-    with_pairs = {name: split for name, split in qrels.items() if relevant_pairs(split)}
-    return replace(collection, qrels=with_pairs)
+    return replace(
+        collection,
+        qrels={name: split for name, split in qrels.items() if relevant_pairs(split)},
+    )
 
 
 HELD_OUT = "held_out"
@@ -149,8 +151,12 @@ def hold_out(collection: Collection, split: str, share: float, seed: int) -> Col
     qrels[split] = {
         a: judged for a, judged in pairs.items() if unit[a] not in held_units
     }
-    held = {a: judged for a, judged in pairs.items() if unit[a] in held_units}
-    qrels[HELD_OUT] = pool_qrels({"before": qrels.get(HELD_OUT, {}), "now": held})
+    qrels[HELD_OUT] = pool_qrels(
+        {
+            "before": qrels.get(HELD_OUT, {}),
+            "now": {a: judged for a, judged in pairs.items() if unit[a] in held_units},
+        }
+    )
     return replace(collection, qrels=qrels)
 
 

@@ -170,5 +170,7 @@ class FileRecord:
 
     def state(self) -> list[list[int]]:
         """The files as they are now."""
-        statuses = [file.stat() for file in self._files]
-        return [[s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino] for s in statuses]
+        return [
+            [s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino]
+            for s in map(Path.stat, self._files)
+        ]

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from siamese_news.errors import InputError
 
@@ -82,7 +82,7 @@ def naming(path: str | Path) -> Iterator[None]:
 
 
 @contextmanager
-def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
+def atomic_write(path: str | Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
     r"""Open a temporary file that takes the place of `path` only if the block succeeds.
 
     Its folder is made, and a name ending in ``.gz`` is compressed. A link is followed and stays a
@@ -90,8 +90,6 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     through it. The mode is ``"w"`` (UTF-8 text, ``\n`` line ends; half a character becomes U+FFFD)
     or ``"wb"``.
     """
-    if mode not in ("w", "wb"):
-        raise ValueError(f"atomic_write got mode {mode!r}; expected 'w' or 'wb'")
     through = is_stream(path)
     target = Path(path) if through else Path(os.path.realpath(path))
     folder = None if through else target.parent

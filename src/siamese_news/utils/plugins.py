@@ -20,8 +20,10 @@ def added(kind: Kind) -> dict[str, EntryPoint]:
 
     No package replaces what this project registers itself.
     """
-    points = sorted(entry_points(group=f"siamese_news.{kind}"), key=is_ours)
-    return {point.name: point for point in points}
+    return {
+        point.name: point
+        for point in sorted(entry_points(group=f"siamese_news.{kind}"), key=is_ours)
+    }
 
 
 def is_ours(point: EntryPoint) -> bool:

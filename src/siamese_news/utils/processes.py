@@ -69,8 +69,9 @@ def start_python(
     variables = options.pop("environment", {})
     with safe_paths():
         environment = {**os.environ, **variables}
-    command = [sys.executable, "-P", "-m", module, *arguments]
-    return subprocess.Popen(command, env=environment, **options)
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module, *arguments], env=environment, **options
+    )
 
 
 def run_program(

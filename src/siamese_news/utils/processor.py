@@ -9,14 +9,19 @@ _BFLOAT16 = frozenset("avx512_bf16 amx_bf16 bf16".split())
 
 
 @cache
-def processor_flags() -> frozenset[str]:
-    """The instructions that the processor has, by Linux's names; empty on another system."""
+def processor_entry(*names: str) -> str:
+    """What Linux says about the first processor under one of the names; empty elsewhere."""
     try:
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
     except OSError:
-        return frozenset()
-    flags = (line for line in lines if line.startswith(("flags", "Features")))
-    return frozenset(next(flags, "").partition(":")[2].split())
+        return ""
+    entries = (line for line in lines if line.startswith(names))
+    return next(entries, "").partition(":")[2].strip()
+
+
+def processor_flags() -> frozenset[str]:
+    """The instructions that the processor has, by Linux's names; empty on another system."""
+    return frozenset(processor_entry("flags", "Features").split())
 
 
 @cache

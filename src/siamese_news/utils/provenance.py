@@ -11,6 +11,7 @@ from pathlib import Path
 
 from siamese_news.utils.compiled_loops import loops_used
 from siamese_news.utils.processes import program_path, run_program
+from siamese_news.utils.processor import processor_entry
 
 _PACKAGES = (
     "siamese-news",
@@ -27,13 +28,16 @@ def provenance() -> dict[str, object]:
     The revision is git's, with ``+changes`` for an unclean tree, or ``unknown``. The loops are those
     that this process asked for: with other loops a training has other bits.
     """
+    processor = (
+        processor_entry("model name") or platform.processor() or platform.machine()
+    )
     return {
         "command": command(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
         "revision": _revision(),
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in _PACKAGES},
-        "machine": f"{_processor()}, {os.cpu_count()} cores{_cards()}",
+        "machine": f"{processor}, {os.cpu_count()} cores{_cards()}",
         "loops": loops_used(),
     }
 
@@ -93,13 +97,3 @@ def _revision() -> str:
         return git("rev-parse", "--short=12", "HEAD") + ("+changes" if changes else "")
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-
-
-def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

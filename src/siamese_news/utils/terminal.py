@@ -17,8 +17,11 @@ _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 def clean(text: str) -> str:
     """One line without control or direction-changing characters: safe for a terminal."""
-    line = readable_name(" ".join(text.split()))
-    return "".join(c for c in line if unicodedata.category(c) not in _UNSAFE)
+    return "".join(
+        c
+        for c in readable_name(" ".join(text.split()))
+        if unicodedata.category(c) not in _UNSAFE
+    )
 
 
 def echo(line: str) -> None:

@@ -57,8 +57,9 @@ def written_date(text: str, order: str = "") -> datetime:
     if len(text) > _LONGEST:
         raise ValueError(text)
     if not text.isascii():
-        digits = (unicodedata.decimal(letter, None) for letter in text)
-        pairs = zip(text, digits, strict=True)
+        pairs = zip(
+            text, (unicodedata.decimal(letter, None) for letter in text), strict=True
+        )
         text = "".join(c if digit is None else str(digit) for c, digit in pairs)
         text = re.sub(r"- +", "-", text.translate(_EAST_ASIAN)).strip()
     zone = None
@@ -134,8 +135,10 @@ def _months() -> dict[str, int]:
     for word, number in names:
         if len(word) > 2 or not word.isascii():
             numbers[word] = number if numbers.get(word, number) == number else 0
-    english = Locale("en").months["format"]["abbreviated"].items()
-    return numbers | {name.lower(): number for number, name in english}
+    return numbers | {
+        name.lower(): number
+        for number, name in Locale("en").months["format"]["abbreviated"].items()
+    }
 
 
 def order_of(values: Iterable[Any]) -> str:

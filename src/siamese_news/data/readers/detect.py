@@ -297,8 +297,10 @@ def _parquet(source: Input, look: "_Look") -> Detected:
         records = first_rows(names, _SHOWN)
     else:
         fields = detected.fields or detected.flat
-        date = [] if fields is None else [fields.metadata.get("created_at")]
-        links = {*linking(fields), *date}
+        links = {
+            *linking(fields),
+            *([] if fields is None else [fields.metadata.get("created_at")]),
+        }
         records = first_rows([name for name in names if name in links], ROWS)
     return look.detected("Parquet", "parquet", names, records=records)
 
@@ -308,9 +310,13 @@ def _sheet(source: Input, look: "_Look") -> Detected:
     from siamese_news.data.readers.excel import sheet_layout
 
     title, table, description, records = sheet_layout(source, look.choice)
-    names = [name for name in table.names if name]
     return look.detected(
-        description, "sheet", names, records=records, table=table, prefixes=(title,)
+        description,
+        "sheet",
+        [name for name in table.names if name],
+        records=records,
+        table=table,
+        prefixes=(title,),
     )
 
 
@@ -356,8 +362,10 @@ def _with_order(
     if fields is None or "created_at" not in fields.metadata:
         return fields
     name = fields.metadata["created_at"]
-    dates = choice.date_format or order_of(value_at(r, name) for r in records)
-    return replace(fields, dates=dates)
+    return replace(
+        fields,
+        dates=(choice.date_format or order_of(value_at(r, name) for r in records)),
+    )
 
 
 def _is_record(line: bytes) -> bool:
@@ -446,17 +454,25 @@ class _Look:
         platform = self._chosen(known_format(records), records)
         if not records:  # every row will be rejected with its reason
             own_id = self.choice.id_field
-            fields = Fields(self.choice.texts or TEXTS, (own_id,) if own_id else IDS)
-            return self.detected("JSON lines", "jsonl", (), fields=fields)
+            return self.detected(
+                "JSON lines",
+                "jsonl",
+                (),
+                fields=Fields(self.choice.texts or TEXTS, (own_id,) if own_id else IDS),
+            )
         beir = (
             "_id" in names
             and "text" in names
             and ("title" in names or "metadata" in names)
         )
         description = "BEIR corpus" if beir else "JSON lines"
-        where = f"{self.name}:{numbered[0][0]}"
         return self.detected(
-            description, "jsonl", names, platform=platform, where=where, records=records
+            description,
+            "jsonl",
+            names,
+            platform=platform,
+            where=(f"{self.name}:{numbered[0][0]}"),
+            records=records,
         )
 
     def delimited(self, suffix: str) -> Detected:
@@ -485,8 +501,11 @@ class _Look:
                 f"{self.name}:{number}: neither JSON nor a table with a header (the first line is "
                 f"{start[:60]!r}{ends}); {_EXPECTED}"
             )
-        body = io.BytesIO(b"\n".join(line for _, line in self.sample))
-        records = _good(delimited.table_rows(body, table))
+        records = _good(
+            delimited.table_rows(
+                io.BytesIO(b"\n".join(line for _, line in self.sample)), table
+            )
+        )
         description = "TSV" if table.delimiter == "\t" else "CSV"
         where = f"{self.name}:{number}"
         try:

@@ -74,8 +74,13 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
         for path in known_form.inside
     ]
     for prefix in dict.fromkeys([_ITEM, *(prefix for prefix, _ in prefixed), ""]):
-        context = any(known_form.context for at, known_form in prefixed if at == prefix)
-        sample = _sample(head, prefix, context=context)
+        sample = _sample(
+            head,
+            prefix,
+            context=any(
+                known_form.context for at, known_form in prefixed if at == prefix
+            ),
+        )
         sample_format = known_format(sample) if sample else None
         if sample_format is not None:
             prefixes = [_prefix(path) for path in sample_format.inside]
@@ -97,12 +102,18 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
                 return documents[-1]
     fitting = [document for document in documents if _fits(document, choice)]
     if not fitting:
-        several = (document for document in documents if len(document.sample) > 1)
-        return next(several, documents[0] if documents else None)
+        return next(
+            (document for document in documents if len(document.sample) > 1),
+            documents[0] if documents else None,
+        )
     further_arrays = [document.prefixes[0] for document in fitting]
     inside = tuple(f"{prefix}." for prefix in further_arrays)
-    unread = [prefix for prefix in further_arrays[1:] if not prefix.startswith(inside)]
-    return replace(fitting[0], unread=tuple(unread))
+    return replace(
+        fitting[0],
+        unread=tuple(
+            prefix for prefix in further_arrays[1:] if not prefix.startswith(inside)
+        ),
+    )
 
 
 def _fits(document: Document, choice: Choice) -> bool:
@@ -180,8 +191,10 @@ def _records(
 
 
 def _sample(head: bytes, prefix: str, *, context: bool = False) -> list[Record]:
-    rows = document_rows(io.BytesIO(head), (prefix,), context=context)
-    good = takewhile(lambda row: not isinstance(row[1], BadRow), rows)
+    good = takewhile(
+        lambda row: not isinstance(row[1], BadRow),
+        document_rows(io.BytesIO(head), (prefix,), context=context),
+    )
     return [cast(Record, record) for _, record, _ in islice(good, _SAMPLE)]
 
 

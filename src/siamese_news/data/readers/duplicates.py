@@ -33,13 +33,13 @@ class SeenIds:
     """A growing set of ids, of which it keeps hashes of 64 bits, and a mark for each.
 
     Among ten million ids, the chance that two of them have the same hash is 1 in 400,000. Marks are
-    integers of 64 bits; while all are 0 they take no memory.
+    integers of 64 bits.
     """
 
     def __init__(self) -> None:
         self._recent: dict[int, int] = {}
         self._sorted: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._marks: NDArray[np.int64] | None = None  # of the sorted ones
+        self._marks: NDArray[np.int64] = np.zeros(0, np.int64)  # of the sorted ones
 
     def add(self, ids: Sequence[str], marks: Sequence[int] | None = None) -> list[int]:
         """Add ids; the indexes of those that came before, in this call or an earlier one.
@@ -72,7 +72,7 @@ class SeenIds:
         at = int(np.searchsorted(self._sorted, hashed))
         if at == len(self._sorted) or self._sorted[at] != hashed:
             return None
-        return 0 if self._marks is None else int(self._marks[at])
+        return int(self._marks[at])
 
     def _among_sorted(self, hashes: list[int]) -> set[int]:
         """The indexes of the hashes that are not recent."""
@@ -86,17 +86,9 @@ class SeenIds:
         keys = np.fromiter(self._recent.keys(), np.int64, len(self._recent))
         marks = np.fromiter(self._recent.values(), np.int64, len(self._recent))
         order = np.argsort(keys)
-        keys = keys[order]
-        marks = marks[order]
-        if self._marks is not None or marks.any():
-            old = (
-                np.zeros(len(self._sorted), np.int64)
-                if self._marks is None
-                else self._marks
-            )
-            self._marks = np.insert(old, np.searchsorted(self._sorted, keys), marks)
-        # A stable sort merges two sorted runs in one pass.
-        self._sorted = np.sort(np.concatenate([self._sorted, keys]), kind="stable")
+        positions = np.searchsorted(self._sorted, keys[order])
+        self._marks = np.insert(self._marks, positions, marks[order])
+        self._sorted = np.insert(self._sorted, positions, keys[order])
         self._recent.clear()
 
 
@@ -167,10 +159,9 @@ class PostIds:
                 raise SameIdError(index, post)
         self._renaming |= bool(renamed)
         if self._renaming:
-            post_marks = self._marks(posts, number, placed)
             posts[:] = [
                 self._linked(*pair, file)
-                for pair in zip(posts, post_marks, strict=True)
+                for pair in zip(posts, self._marks(posts, number, placed), strict=True)
             ]
         return repeats, versions, renamed
 

@@ -268,8 +268,9 @@ def find_fields(
 
 def in_html(records: Sequence[Record], name: str) -> bool:
     """Whether most of the texts in a field are HTML."""
-    html = sum(bool(_HTML.search(str(value_at(record, name)))) for record in records)
-    return html * 2 > len(records)
+    return sum(
+        bool(_HTML.search(str(value_at(record, name)))) for record in records
+    ) * 2 > len(records)
 
 
 def linking(fields: Fields | None) -> list[str]:
@@ -432,10 +433,11 @@ def first_present(
     by_normal: Mapping[str, str], options: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
     """For each key the first of its names that is `present`."""
-    candidates = (
-        (target, present(by_normal, names)) for target, names in options.items()
-    )
-    return {target: fields[0] for target, fields in candidates if fields}
+    return {
+        target: fields[0]
+        for target, names in options.items()
+        if (fields := present(by_normal, names))
+    }
 
 
 def generic(fields: Fields) -> Convert:
@@ -555,8 +557,14 @@ def _inside(value: Any, path: Sequence[str]) -> Any:
         )
         return _inside(value.get(key), path[1:])
     if isinstance(value, list):
-        inner = (_inside(item, path) for item in value if isinstance(item, dict))
-        return next((item for item in inner if item is not None), None)
+        return next(
+            (
+                inner
+                for item in value
+                if isinstance(item, dict) and (inner := _inside(item, path)) is not None
+            ),
+            None,
+        )
     return None
 
 

@@ -153,15 +153,24 @@ class Format:
                 title=None if texts else self.columns.title,
                 joined=len(texts) > 1,
             )
-            pages = any(self._inside(record) for record in records)
-            return None if pages else replace(changed, columns=columns)
+            return (
+                None
+                if any(self._inside(record) for record in records)
+                else replace(changed, columns=columns)
+            )
         convert = self.convert
         assert convert is not None
         if not any(isinstance(_try(convert, record), Post) for record in records):
             return None
         html = bool(texts) and in_html(records, texts[0])
-        fields = Fields(texts, (own_id or _ID,), joined=len(texts) > 1, html=html)
-        return replace(changed, convert=_with_fields(convert, fields), inside=())
+        return replace(
+            changed,
+            convert=_with_fields(
+                convert,
+                Fields(texts, (own_id or _ID,), joined=len(texts) > 1, html=html),
+            ),
+            inside=(),
+        )
 
     def _one(self, record: Record) -> bool:
         matches = self.matches or (self.columns and self.columns.matches)

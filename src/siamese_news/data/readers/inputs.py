@@ -181,8 +181,11 @@ def _files(source: str, suffixes: Sequence[str], skipped: Skipped) -> list[Path]
             "(HTML only) and name the saved file: nothing is fetched from the network here"
         )
     elif glob.has_magic(source):
-        matches = map(Path, glob.glob(source, recursive=True))
-        files = sorted(path for path in matches if not path.is_dir())
+        files = sorted(
+            path
+            for path in map(Path, glob.glob(source, recursive=True))
+            if not path.is_dir()
+        )
         if not files:
             raise InputError(f"{source}: no file matches; check the pattern")
     else:

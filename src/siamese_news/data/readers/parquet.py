@@ -90,8 +90,11 @@ def _reading(source: Input) -> Any:
     assert source.path is not None
     size = source.path.stat().st_size
     try:
-        schema = pyarrow.parquet.read_schema(for_arrow(source.path))
-        strings = [f.name for f in schema if pyarrow.types.is_string(f.type)]
+        strings = [
+            f.name
+            for f in pyarrow.parquet.read_schema(for_arrow(source.path))
+            if pyarrow.types.is_string(f.type)
+        ]
         # Buffered: a column is never read whole. Strings stay in their dictionaries: a thousand
         # rows with one long value hold it once.
         file = pyarrow.parquet.ParquetFile(

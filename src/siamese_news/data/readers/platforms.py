@@ -12,6 +12,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from siamese_news.data.readers.fields import Convert, Converted, Record
 from siamese_news.data.readers.formats import CONTEXT, Format, each
 from siamese_news.data.readers.values import (
@@ -205,8 +207,11 @@ def _from_jetstream(event: Record) -> Converted:
     author = event["did"]
     key = commit["rkey"]
     post_id = id_value(f"at://{author}/{_BLUESKY_POSTS}/{key}", "commit.rkey")
-    text = _bluesky_text(record, "commit.record.text")
-    return Post(post_id, text, _bluesky(record, author, author, key, event["time_us"]))
+    return Post(
+        post_id,
+        _bluesky_text(record, "commit.record.text"),
+        _bluesky(record, author, author, key, event["time_us"]),
+    )
 
 
 @_known(
@@ -263,10 +268,9 @@ def _from_thread(record: Record) -> Converted:
 def _views(node: Record) -> list[Record]:
     """The views of a thread in their order; those of deleted and blocked posts have no post."""
     above = _views(node["parent"]) if node.get("parent") else []
-    this_view = [node] * ("post" in node)
     return [
         *above,
-        *this_view,
+        *([node] * ("post" in node)),
         *chain.from_iterable(map(_views, node.get("replies") or ())),
     ]
 
@@ -416,9 +420,6 @@ def _with_warning(content: Any, warning: Any, name: str) -> str:
     return f"{text_value(warning, name)}\n{text}" if warning else text
 
 
-_BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
-
-
 def _full_name(value: Any, kind: str) -> Any:
     """The full name of a post; Reddit's ids are numbers in base 36."""
     number = whole_number(value) if isinstance(value, float) else value
@@ -426,11 +427,7 @@ def _full_name(value: Any, kind: str) -> Any:
         number = int(number)
     if type(number) is not int or number < 0:
         return value
-    digits = ""
-    while number or not digits:
-        number, digit = divmod(number, 36)
-        digits = _BASE36[digit] + digits
-    return f"{kind}_{digits}"
+    return f"{kind}_{np.base_repr(number, 36).lower()}"
 
 
 @_known(
@@ -494,8 +491,12 @@ def _from_listing(record: Record) -> Converted:
     """A post or comment, then the replies below it; None for those that the listing leaves out."""
     if record["kind"] == "more":
         return None
-    replies = inside(record["data"], "replies", "data", "children") or ()
-    return [*each(_from_reddit, [record["data"]]), *each(_from_listing, replies)]
+    return [
+        *each(_from_reddit, [record["data"]]),
+        *each(
+            _from_listing, inside(record["data"], "replies", "data", "children") or ()
+        ),
+    ]
 
 
 @_known(
@@ -537,10 +538,10 @@ def _from_telegram(message: Record) -> Converted:
         p if isinstance(p, str) else text_value(inside(p, "text"), "text")
         for p in pieces
     ]
-    marked = [piece for piece in pieces if isinstance(piece, dict)]
     links = [
         p.get("href") or (p["text"] if p.get("type") == "link" else None)
-        for p in marked
+        for p in pieces
+        if isinstance(p, dict)
     ]
     return post_of(
         id_value(post_id, "id"),
@@ -808,7 +809,11 @@ def _from_crowdtangle(record: Record) -> Converted:
 )
 def _from_discord(message: Record) -> Converted:
     """A message; None for a notice of Discord itself without a text."""
-    words = [message.get("content"), *_embedded(message.get("embeds"))]
+    cards = message.get("embeds") or ()
+    words = [
+        message.get("content"),
+        *(card.get(name) for card in cards for name in ("title", "description")),
+    ]
     text = "\n".join(clean_text(word) for word in words if word)
     if not text and message.get("type") not in ("Default", "Reply"):
         return None
@@ -818,11 +823,3 @@ def _from_discord(message: Record) -> Converted:
         message,
         "created_at=timestamp author=author.name reply_to=reference.messageId",
     )
-
-
-def _embedded(embeds: Any) -> Iterator[str]:
-    """Titles and descriptions of link cards."""
-    for embed in embeds or ():
-        for name in ("title", "description"):
-            if isinstance(embed.get(name), str):
-                yield embed[name]

@@ -6,7 +6,7 @@ Several readers can share the same files, so that exactly one of them reads each
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import orjson
 
@@ -38,10 +38,7 @@ _LOST = {
     "retweet_of": "links to originals (retweet_of)",
 }
 _REPEATED = "duplicate id"
-# Bytes of a file of lines, and rows of another file, that go to one part in turn.
-_STRETCH = 1 << 16
-_ROWS = 512
-_STEP = 1 << 20
+_ROWS = 512  # of a file, that go to one part in turn
 
 Row = TypeVar("Row")
 
@@ -166,41 +163,6 @@ def owners(sizes: Sequence[int], count: int) -> list[int | None]:
     return owners_of
 
 
-class SharedLines:
-    """A stream of which only the lines of one part are read, the others skipped in bulk.
-
-    A line belongs to the part in whose stretch of the stream its first byte lies. `skipped` lines
-    were passed over so far.
-    """
-
-    def __init__(self, stream: IO[bytes], share: Share) -> None:
-        self._stream = stream
-        self._share = share
-        self._at = 0
-        self._within = False  # a line that is read in pieces
-        self.skipped = 0
-
-    def readline(self, limit: int, /) -> bytes:
-        """The next line of this part, or its first `limit` bytes; empty at the end."""
-        if not self._within:
-            self._forward()
-        line = self._stream.readline(limit)
-        self._at += len(line)
-        self._within = bool(line) and not line.endswith(b"\n")
-        return line
-
-    def _forward(self) -> None:
-        """Move to the next line of this part."""
-        while self._at // _STRETCH % self._share.count != self._share.index:
-            piece = self._stream.read(_STRETCH - self._at % _STRETCH)
-            if not piece:
-                return
-            while piece:  # then the rest of the other part's line
-                self._at += len(piece)
-                self.skipped += piece.count(b"\n")
-                piece = b"" if piece.endswith(b"\n") else self._stream.readline(_STEP)
-
-
 def shown(row: Any) -> str:
     """The beginning of a row, whatever it is."""
     if isinstance(row, bytes):
@@ -215,10 +177,8 @@ def shown(row: Any) -> str:
 
 def json_rows(stream: Any, share: Share | None) -> Rows:
     """Rows of JSON lines, or this part of them."""
-    mine = None if share is None else SharedLines(stream, share)
-    for number, line in raw_lines(stream if mine is None else mine):
-        if mine is not None:
-            number += mine.skipped
+    lines = raw_lines(stream)
+    for number, line in lines if share is None else share.rows(lines):
         if isinstance(line, BadRow):
             yield number, line, b""
             continue

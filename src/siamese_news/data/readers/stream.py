@@ -263,8 +263,10 @@ class PostStream:
 
             size = source.size or 0
             if detected.table is not None:
-                rows = sheet_rows(source, detected.prefixes[0], detected.table)
-                yield from as_written(rows, detected.names)
+                yield from as_written(
+                    sheet_rows(source, detected.prefixes[0], detected.table),
+                    detected.names,
+                )
             else:
                 yield from parquet_rows(
                     source, detected.columns, partial(self._progress, size)
