@@ -6,6 +6,7 @@ import itertools
 import os
 import signal
 import sys
+import zlib
 from pathlib import Path
 
 import hypothesis
@@ -42,6 +43,24 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     if config.getoption("--hypothesis-profile") != "explore":
         providers.is_local_module_file = lambda path: False
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test with the mark ``sampled(n)``, n cases stay in `make test`; the others are slow.
+
+    These are the first one, and n - 1 others that a checksum of their names draws.
+    """
+    cases_of: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") and not item.get_closest_marker("slow"):
+            cases_of.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for main, *further in cases_of.values():
+        mark = main.get_closest_marker("sampled")
+        assert mark is not None
+        further.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
+        for item in further[mark.args[0] - 1 :]:
+            item.add_marker("slow")
 
 
 @pytest.hookimpl(wrapper=True)

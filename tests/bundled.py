@@ -8,7 +8,14 @@ from siamese_news.model import loading
 from siamese_news.model.text_model import TextModel
 
 _model_of = loading.model_of
-_bundled = functools.cache(loading.model_of)
+
+
+@functools.cache
+def _bundled(folder: Path) -> TextModel:
+    """The model with its table of chunks made, which its copies share."""
+    model = _model_of(folder)
+    model.token_ids(["the river"])
+    return model
 
 
 def model_of(folder: Path) -> TextModel:

@@ -1,12 +1,18 @@
-"""Commands as a user types them, each in a process of its own that begins with its imports done."""
+"""Commands as a user types them: in this process, or in one of their own that has its imports done.
+
+A process of its own is for what is about processes: signals, terminals, pipes, workers, the
+environment at the start. It costs half a second more than the same command in this process.
+"""
 
 import atexit
 import multiprocessing
 import operator
 import os
 import subprocess
+import sys
 import tempfile
 import termios
+import traceback
 from collections.abc import Sequence
 from functools import cache
 from multiprocessing import reduction
@@ -16,7 +22,9 @@ from typing import Any
 import pytest
 from pexpect.fdpexpect import fdspawn
 from tests.installed import WITH_DESK
+from typer.testing import CliRunner
 
+from siamese_news.cli import app
 from siamese_news.utils.processes import importing
 
 # What a command imports takes two seconds of the processor: more than most commands of the tests.
@@ -98,20 +106,40 @@ def prepared() -> multiprocessing.context.BaseContext:
 
 
 def siamese_news(
-    *arguments: object, folder: Path | None = None, timeout: float = 300
+    *arguments: object, folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """``siamese-news`` with these arguments in a folder, this one by default, without input.
+
+    It runs in this process, unless it asks for workers, which are processes themselves;
+    `in_own_process` always starts another one.
 
     Returns:
         What `subprocess.run` gives, with both outputs as text.
     """
+    words = [str(argument) for argument in arguments]
+    if any(word.startswith("--workers") for word in words):
+        return in_own_process(*words, folder=folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder or Path.cwd())
+        patch.setattr(sys, "argv", ["siamese-news", *words])
+        done = CliRunner().invoke(app, words, prog_name="siamese-news")
+    errors = done.stderr
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        errors += "".join(traceback.format_exception(done.exception))
+    return subprocess.CompletedProcess(words, done.exit_code, done.stdout, errors)
+
+
+def in_own_process(
+    *arguments: object, folder: Path | None = None, timeout: float = 300
+) -> subprocess.CompletedProcess[str]:
+    """As `siamese_news`, in a process of its own that begins with its imports done."""
     return _run(None, arguments, folder or Path.cwd(), timeout)
 
 
 def python_m(
     module: str, *arguments: object, folder: Path
 ) -> subprocess.CompletedProcess[str]:
-    """``python -m`` of a module in a folder, as `siamese_news`."""
+    """``python -m`` of a module in a folder, as `in_own_process`."""
     return _run(module, arguments, folder, 600)
 
 

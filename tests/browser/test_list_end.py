@@ -122,6 +122,7 @@ def test_a_box_is_next_to_its_words_and_a_command_is_there_before_a_search(
     until(page, "document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_table_breaks_no_number_and_the_cost_of_earlier_plans_is_named(
     tmp_path, serve, open_page, width

@@ -166,6 +166,7 @@ def test_a_cut_off_run_goes_on_to_the_same_bytes(files, how):
     assert "out.csv.part" not in left(files)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("adapts", [False, True])
 @pytest.mark.parametrize("dies", [0, 3, 9, 10, 14, 19, 20])
 def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):

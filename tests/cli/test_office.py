@@ -381,6 +381,7 @@ def test_no_text_of_others_reaches_the_terminal_as_commands(files, command):
         assert not {"\x1b", "\x9b"} & {*done.stdout, *done.stderr}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("command", ["rank", "filter", "workers", "index"])
 def test_one_unreadable_file_of_a_folder_is_left_out_and_named(files, command):
     (files / "dump" / "b.csv").write_bytes(b"PK\x03\x04 an archive")

@@ -179,6 +179,7 @@ def test_filter_takes_the_event_and_rank_what_the_pool_suggests(tmp_path):
     assert [row["post_id"] for row in same] == [row["post"] for row in plain[0]]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("dies", [2, 5, 9])
 def test_a_filter_goes_on_to_the_same_bytes(seeds, pool, tmp_path, monkeypatch, dies):
     """Wherever it stops: while the pool is observed, or while it is scored."""

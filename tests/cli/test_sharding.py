@@ -120,14 +120,37 @@ def here(count, job):
     yield lambda parts: map(worker.advance, reversed(parts))
 
 
-@given(st.integers(0, 10**6), st.integers(1, 4), st.booleans(), st.booleans())
-@settings(
-    deadline=None,
-    max_examples=8,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+def few(examples):
+    """Corpora, parts and options: so many of them."""
+
+    def drawn(test):
+        cuts = given(
+            st.integers(0, 10**6), st.integers(1, 4), st.booleans(), st.booleans()
+        )
+        return settings(
+            deadline=None,
+            max_examples=examples,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=[HealthCheck.function_scoped_fixture],
+        )(cuts(test))
+
+    return drawn
+
+
+@few(3)
 def test_however_it_is_cut(tmp_path_factory, tiny_model, seed, count, dense, dated):
+    check_a_cut(tmp_path_factory, tiny_model, seed, count, dense, dated)
+
+
+@pytest.mark.slow
+@few(20)
+def test_however_it_is_cut_many_times(
+    tmp_path_factory, tiny_model, seed, count, dense, dated
+):
+    check_a_cut(tmp_path_factory, tiny_model, seed, count, dense, dated)
+
+
+def check_a_cut(tmp_path_factory, tiny_model, seed, count, dense, dated):
     root = tmp_path_factory.mktemp("cut")
     tiny_model.save(root / "model", card="")
     with pytest.MonkeyPatch.context() as patch:
@@ -162,6 +185,9 @@ def stopped_before(step, root):
 
 
 @pytest.mark.parametrize(
+    "every", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["one", "every"]
+)
+@pytest.mark.parametrize(
     ("step", "name"),
     [
         *(("merge", name) for name in ("work.json", "00001.read.json", "00001.ids")),
@@ -170,7 +196,8 @@ def stopped_before(step, root):
         *(("finish", name) for name in ("00001.rows", "pool")),
     ],
 )
-def test_a_damaged_file_of_a_part_is_named(tmp_path, monkeypatch, step, name):
+def test_a_damaged_file_of_a_part_is_named(tmp_path, monkeypatch, step, name, every):
+    """By one damage each, of all kinds together; by every one in `make test-all`."""
     monkeypatch.setattr(workers, "local_workers", here)
     monkeypatch.setattr(workers, "parts_for", lambda *_: 2)
     corpus(tmp_path / "posts", 3, 60)
@@ -178,17 +205,19 @@ def test_a_damaged_file_of_a_part_is_named(tmp_path, monkeypatch, step, name):
     whole = path.read_bytes()
     changed = bytearray(whole)
     changed[len(whole) // 2] ^= 1
-    for damage in (b"", b"xx", whole[:-1], bytes(changed)):
+    damages = (b"", b"xx", whole[:-1], bytes(changed))
+    for damage in damages if every else [damages[len(name) % 4]]:
         path.write_bytes(damage)
         done = run(*command(tmp_path, "out.jsonl", "--workers", 2, "--resume"))
         assert done.exit_code == 2, done.output
         assert f"{path}: is " in done.output and "remove" in done.output
         assert not (tmp_path / "out.jsonl").exists()
-    path.write_bytes(whole)
-    done = run(*command(tmp_path, "out.jsonl", "--workers", 2, "--resume"))
-    assert done.exit_code == 0, done.output
-    assert run(*command(tmp_path, "one.jsonl")).exit_code == 0
-    assert told(tmp_path, "out.jsonl") == told(tmp_path, "one.jsonl")
+    if every:
+        path.write_bytes(whole)
+        done = run(*command(tmp_path, "out.jsonl", "--workers", 2, "--resume"))
+        assert done.exit_code == 0, done.output
+        assert run(*command(tmp_path, "one.jsonl")).exit_code == 0
+        assert told(tmp_path, "out.jsonl") == told(tmp_path, "one.jsonl")
 
 
 def test_parts_whose_output_was_just_written_can_be_continued(tmp_path, monkeypatch):
@@ -319,6 +348,7 @@ def test_a_full_disk_is_named_and_finished_parts_are_kept(small, monkeypatch):
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("steps", [1, 3, 5])
 def test_an_unfinished_run_is_refused_or_resumed_to_the_same_bytes(
     small, steps, monkeypatch

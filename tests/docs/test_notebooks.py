@@ -117,6 +117,7 @@ def test_they_are_thin_and_committed_without_output(name):
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", sorted(set(PICTURES) - SECONDS))
 def test_every_option_that_it_names_is_taken(name, shortened, capsys):
     assert shortened(code_of(name)) >= PICTURES[name]

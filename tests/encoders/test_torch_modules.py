@@ -166,6 +166,7 @@ def _adapters(kind, encoder):
     return peft.LoraConfig(target_modules=[], target_parameters=weights, **options)
 
 
+@pytest.mark.sampled(10)
 @trained
 @pytest.mark.parametrize("kind", ["lora", "dora", "ia3"])
 def test_adapters_train(encoder, name, inputs, kind):
@@ -236,6 +237,7 @@ def test_pruned_weights_are_masked_anew_after_a_step(encoder, inputs):
     assert not torch.allclose(encoder(*inputs), before), key
 
 
+@pytest.mark.sampled(3)
 @trained
 def test_weight_norm_counts(encoder, inputs):
     for key, part in _layers(encoder, nn.Linear, nn.Conv1d, nn.GRU):
@@ -338,6 +340,7 @@ def test_half_precision(name, config, texts, dtype):
     assert explained.contributions.isfinite().all()
 
 
+@pytest.mark.sampled(4)
 @every
 def test_a_trace_holds_for_other_shapes(encoder, inputs, texts):
     with warnings.catch_warnings():
@@ -346,6 +349,7 @@ def test_a_trace_holds_for_other_shapes(encoder, inputs, texts):
     _agrees(traced, encoder, texts)
 
 
+@pytest.mark.sampled(4)
 @every
 def test_a_trace_of_full_texts_still_masks(encoder, texts):
     full = texts([5, 5], dtype=torch.float32)
@@ -356,6 +360,7 @@ def test_a_trace_of_full_texts_still_masks(encoder, texts):
 
 
 # An export takes time for each module, so the main case has one cycle.
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("name", "cycles"),
     [

@@ -32,6 +32,7 @@ def changed(draw, target):
     return data
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", INSTALLED)
 def test_changed_bytes_are_refused_or_read(target):
     @settings(max_examples=40, suppress_health_check=list(HealthCheck))

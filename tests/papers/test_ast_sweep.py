@@ -10,6 +10,7 @@ from siamese_news.errors import InputError
 SHARED = Setting("shared", (0, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data", ["shared", pytest.param("stories", marks=pytest.mark.slow)]
 )

@@ -18,6 +18,7 @@ print(json.dumps([torch.get_num_threads(), blas]))
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("asked", "of_torch"),
     [(None, 3), pytest.param(1, 1, marks=pytest.mark.slow), (2, 2)],

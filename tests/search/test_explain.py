@@ -179,6 +179,7 @@ def test_without_is_the_score_of_the_edited_article(mixture):
         )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [1, 5, None])
 @pytest.mark.parametrize("kind", ["mixture", "tiny_model"])
 def test_without_is_so_too_where_the_article_is_not_read_to_its_end(
@@ -272,6 +273,7 @@ def test_the_check_can_fail():
     assert alike(0, [10, 12, 13, 8, 7]) == [1, 3]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "text", ["", "the of a", "zzz", "👍" * 50, "\x1b[31m \u202e x"]
 )
@@ -477,6 +479,7 @@ def test_a_neighbor_is_the_first_post_with_its_words_whoever_cut_them(mixture):
         assert posts == [("3", "qwertz flood"), ("1", "Flood of QWERTZ!"), (None, "")]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("size", [40, 1_500])
 def test_a_long_article_is_read_as_far_as_a_search_reads_it(size):
     """Where a sentence is left out, the model reads on behind its limit."""

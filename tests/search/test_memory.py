@@ -61,6 +61,7 @@ def few_objects(searcher, index):
     gc.freeze()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("pool", "workers"),
     [

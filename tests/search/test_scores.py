@@ -82,6 +82,7 @@ def test_a_list_for_each_seed_has_pairs(files):
     assert done.exit_code == 0, done.stderr
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["all.jsonl", "all.csv"])
 def test_text_formats_have_the_same_scores(files, name):
     rank(files, "--scores-only", "--out", files / "all.parquet")

@@ -119,6 +119,7 @@ def looked(folder, article, texts, posts):
     return np.array(corrected), np.quantile(corrected, 0.95)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("one_story", [False, True])
 def test_the_best_of_each_list_get_what_exceeds_the_quantile(folder, one_story):
     count, articles = 15, list(STORIES.values())

@@ -181,6 +181,7 @@ def test_texts_of_next_to_nothing(text: str) -> None:
     assert all(token.isprintable() and token for token in KNOWING(text))
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     "unit",
     [

@@ -86,6 +86,7 @@ def trainer_of(out, **options):
     return pl.Trainer(default_root_dir=out, **{**base, **quiet, **options})
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", SMALL)
 def test_fit_validate_test_predict_and_a_checkpoint_by_its_path(folder, tmp_path, name):
     best = ModelCheckpoint(tmp_path, monitor="dev/map", mode="max", save_last=True)
@@ -219,6 +220,7 @@ def test_an_optimizer_is_fused_where_gradients_can_be_clipped_for_it(
     assert trainer.optimizers[0].defaults["fused"] is fused
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("schedule", ["step", "cosine", "one_cycle"])
 def test_schedules_and_groups_without_decay(folder, tmp_path, schedule):
     rates = []

@@ -382,6 +382,7 @@ def test_a_student_may_share_the_words_of_the_shipped_model(run, tmp_path):
     np.testing.assert_array_equal(model.terms.frequencies, shipped.terms.frequencies)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
@@ -507,6 +508,7 @@ def test_a_batch_of_texts_has_the_ids_and_vectors_of_its_rows(texts):
     assert batch["ids"].shape[1] == max(1, *(len(texts[row]) for row in rows))
 
 
+@pytest.mark.slow
 def test_a_whitened_student_is_trained_further_as_it_was_before_whitening(
     run, tmp_path
 ):

@@ -56,6 +56,7 @@ def test_a_validation_inside_an_epoch_selects_the_weights(folder, tmp_path):
     assert dev["dev/map"] == pytest.approx(first, abs=1e-6)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("part", ["encoder", "its gru"])
 def test_a_compiled_part_keeps_the_names_of_its_weights(folder, tmp_path, part):
     module = module_of(folder, "gru")
@@ -151,6 +152,7 @@ def test_the_stochastic_average_is_what_is_saved(folder, tmp_path, caplog):
     assert _equal(best["state_dict"], saved)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "make",
     [

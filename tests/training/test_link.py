@@ -250,6 +250,7 @@ def test_the_same_seed_gives_the_same_run(cnn, tmp_path):
     assert {**first, "minutes": 0} == {**second, "minutes": 0}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("override", "message"),
     [

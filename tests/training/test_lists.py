@@ -135,6 +135,7 @@ def test_a_batch_holds_posts_near_each_article_and_others(lists):
     assert len(list_loader(lists, batch=1000, candidates=4, seed=1)) == 1
 
 
+@pytest.mark.slow
 def test_the_student_learns_what_its_teacher_says():
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
@@ -215,6 +216,7 @@ def test_too_little_text_is_named(run, tmp_path):
         run(tmp_path, "task.min_texts=100000")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("option", ["lexical=1.5", "temperature=0", "candidates=0"])
 def test_lists_that_cannot_be_are_named(run, tmp_path, option):
     with pytest.raises(InputError, match=r"task\.lists=.*expected"):
@@ -239,6 +241,7 @@ def test_a_students_vector_is_the_weighted_sum_of_its_words():
             torch.testing.assert_close(found[row], total / total.norm())
 
 
+@pytest.mark.slow
 def test_the_model_points_where_the_student_did(run, tmp_path, monkeypatch):
     kept = []
     fit = lists_task._fit

@@ -43,17 +43,15 @@ def test_a_mistake_is_one_line_not_a_traceback(tmp_path):
 
 def test_a_sweep_says_what_was_swept_and_another_one_does_not_get_its_results(tmp_path):
     sweep = ["-m", "encoder=bag_idf", "hydra.sweep.dir=sweep"]
-    rates = ["objective=ntxent,paper", "task.optimizer.lr=0.1,0.001"]
+    rates = ["objective=ntxent,paper", "task.optimizer.lr=0.1"]
     done = train(tmp_path, *sweep, *rates)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads((tmp_path / "sweep" / "table.json").read_text())
     assert [(row["objective"], row["task.optimizer.lr"]) for row in rows] == [
         ("ntxent", "0.1"),
-        ("ntxent", "0.001"),
         ("paper", "0.1"),
-        ("paper", "0.001"),
     ]
-    assert len({row["MAP"] for row in rows}) == 4
+    assert len({row["MAP"] for row in rows}) == 2
     assert {"task.epochs", "overrides", "config"}.isdisjoint(rows[0])
     assert "| job | objective | task.optimizer.lr | encoder |" in done.stdout
 
@@ -61,12 +59,12 @@ def test_a_sweep_says_what_was_swept_and_another_one_does_not_get_its_results(tm
         path: path.read_bytes() for path in (tmp_path / "sweep").glob("*/row.json")
     }
     again = train(tmp_path, *sweep, *rates, "trainer.threads=2")
-    assert again.returncode == 0 and again.stdout.count("job skipped") == 4
+    assert again.returncode == 0 and again.stdout.count("job skipped") == 2
     other = train(
         tmp_path,
         *sweep,
-        "objective=ntxent,paper",
-        "task.optimizer.lr=0.1,0.2",
+        "objective=ntxent",
+        "task.optimizer.lr=0.1",
         "seed=1",
     )
     assert other.returncode == 2
@@ -89,11 +87,6 @@ def test_a_job_that_fails_does_not_end_the_sweep(tmp_path):
     (row,) = json.loads((tmp_path / "sweep" / "table.json").read_text())
     assert row["job"] == "1" and row["seed"] == 0
     assert "job 0 failed: seed=-1: expected a whole number" in done.stdout
-    again = train(
-        tmp_path, "-m", "encoder=bag_idf", "seed=1,0", "hydra.sweep.dir=sweep"
-    )
-    assert again.returncode == 0
-    assert len(json.loads((tmp_path / "sweep" / "table.json").read_text())) == 2
 
 
 def test_jobs_in_processes_of_joblib_end_in_one_table(tmp_path):

@@ -1,12 +1,11 @@
 """Parts of one's own: encoders by class and by name, losses, callbacks and their figures."""
 
-import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 import torch
+from tests.commands import python_m
 from tests.training.test_contract import (
     data_of,
     folder,  # noqa: F401  (a fixture)
@@ -121,22 +120,21 @@ def test_nothing_from_a_folder_is_imported(tmp_path, monkeypatch):
         build_encoder({"class": "Linear", "module": "torch.nn", "input_dim": 3})
 
 
-def test_own_parts_on_the_command_line(tmp_path):
+def test_own_parts_on_the_command_line(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(OWN)
-    command = [
-        *(sys.executable, "-m", "siamese_news.train", "~encoder"),
+    options = [
+        "~encoder",
         *("+encoder._target_=mine.MaxEncoder", "+encoder.scale=2.0"),
         *("~objective.loss", "+objective.loss._target_=mine.Distance"),
         "objective.miner=null",
         *("+callbacks.say._target_=mine.Say", "+callbacks.say.text=hello"),
         *("task.monitor=mine", "task.mode=min"),
         *("task.epochs=1", "task.bootstrap=0", "logger=csv", "hydra.run.dir=out"),
+        *("vectors.max_words=5000", "data.limits.article_tokens=60"),
+        *("trainer.limit_train_batches=2", "trainer.threads=1"),
     ]
-
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = python_m("siamese_news.train", *options, folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "own callback: hello" in done.stdout
     assert '"mine": 4.5' in (tmp_path / "out" / "row.json").read_text()

@@ -39,6 +39,20 @@ def run(*arguments, path, cwd, code=0):
     return said
 
 
+# Command after command in one process: what each says, then its exit code.
+SEVERAL = """
+import json, sys
+from siamese_news.__main__ import main
+sys.stderr = sys.stdout
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["siamese-news", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        print(end.code or 0, "<end of a command>")
+"""
+
+
 def installed(page, tmp_path):
     """The folder into which the package of a page, or that in a folder, was installed."""
     source, target = tmp_path / "package", tmp_path / "installed"
@@ -139,17 +153,21 @@ def test_a_command_of_another_package_is_listed_and_run(tmp_path):
     (tmp_path / "posts.jsonl").write_text(
         '{"id": "1", "text": "the river", "lang": "en"}\n{"id": "2", "text": "le pont"}\n'
     )
-    command = ["-m", "siamese_news", "languages", "--posts", "posts.jsonl"]
-    assert run(*command, path=package, cwd=tmp_path) == "en 1\nunknown 1\n"
-    missing = run(*command[:-1], "no.jsonl", path=package, cwd=tmp_path, code=2)
-    assert missing.startswith("siamese-news: no.jsonl") and missing.count("\n") == 1
-    assert "Count the posts of each language" in run(
-        "-m", "siamese_news", "--help", path=package, cwd=tmp_path
+    command = ["languages", "--posts", "posts.jsonl"]
+    commands = [command, [*command[:-1], "no.jsonl"], ["--help"], ["doctor"]]
+    said = run("-c", SEVERAL, json.dumps(commands), path=package, cwd=tmp_path)
+    counted, missing, listed, installed_here = said.split("<end of a command>\n")[:4]
+    assert counted == "en 1\nunknown 1\n0 "
+    assert missing.startswith("siamese-news: no.jsonl") and missing.endswith("\n2 ")
+    assert missing.count("\n") == 1
+    assert "Count the posts of each language" in listed
+    assert (
+        "commands: languages, added by the package news-count-languages"
+        in installed_here
     )
-    assert "commands: languages, added by the package news-count-languages" in run(
-        "-m", "siamese_news", "doctor", path=package, cwd=tmp_path
+    assert "No such command" in run(
+        "-m", "siamese_news", *command, path=None, cwd=tmp_path, code=2
     )
-    assert "No such command" in run(*command, path=None, cwd=tmp_path, code=2)
 
 
 def register(site, package, **points):

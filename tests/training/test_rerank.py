@@ -282,6 +282,7 @@ def test_training_changes_words_without_a_vector(folder, tmp_path):
     assert after.embedding.unknown_range == 0.05
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("ranker", ["bicnn_multi", "qatt_multi", "patt_multi"])
 def test_a_ranker_of_several_widths_trains_under_a_name_of_its_own(
     folder, tmp_path, ranker
@@ -352,6 +353,7 @@ def losses(folder, ranker, pair_of):
     return values, model.embedding.matrix.detach()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("ranker", ["bicnn", "qatt", "patt"])
 def test_one_look_up_trains_the_table_as_one_for_queries_and_one_for_posts(
     folder, ranker

@@ -36,12 +36,10 @@ def judged(collection, topics):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "year"),
-    [
-        pytest.param(name, year, marks=() if year == 2013 else pytest.mark.slow)
-        for name, year in sorted(PUBLISHED)
-    ],
+    [pytest.param(name, year) for name, year in sorted(PUBLISHED)],
 )
 def test_the_published_figures_come_out(collection, name, year):
     run = collection.peer(name, [year])
@@ -68,6 +66,7 @@ def test_every_run_scores_as_under_trec_eval(collection, name, year):
         )
 
 
+@pytest.mark.slow
 def test_the_published_interpolation_is_beatable(collection):
     """Published for 2013: AP .2896; with the weight tuned on validation topics it is better."""
     fold = make_fold(collection, 2013, share=0.15, seed=0)

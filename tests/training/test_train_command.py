@@ -84,6 +84,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("option", REFUSED)
 def test_what_cannot_be_is_one_line_and_leaves_nothing(tmp_path, option):
     (tmp_path / "mine.py").write_text(MINE)
@@ -100,6 +101,7 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(tmp_path, option):
     assert not (tmp_path / "out" / "checkpoints").exists()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("option", "words"),
     [

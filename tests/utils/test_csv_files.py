@@ -63,6 +63,7 @@ def test_results_are_read_back_with_their_texts(tmp_path_factory, texts):
     ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "odd",
     [

@@ -235,6 +235,7 @@ def test_what_the_root_exports_can_be_imported():
         _ = siamese_news.Nothing
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("blocked", "statement", "words"),
     [
@@ -284,6 +285,7 @@ def test_records_and_encoders_need_no_extra(without, names):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("blocked", "arguments"),
     [
@@ -500,6 +502,7 @@ def test_the_search_needs_nothing_of_evaluation_and_training(without, files):
 PAGE = "<html><body><article><h1>A storm</h1><p>The storm took the roof of the school.</p></article>"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("module", "package", "arguments"),
     [

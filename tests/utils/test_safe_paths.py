@@ -56,6 +56,7 @@ def test_without_safe_paths_a_planted_module_runs(dumps, planted, monkeypatch):
     assert "dumps/multiprocessing" in planted.ran()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "words", [[*FILTER, "--workers", "2"], ["rank", *SEARCH, "--out", "best.csv"]]
 )

@@ -106,6 +106,7 @@ def test_keys_undo_skip_note_and_going_on(pool):
     assert sum(row.get("label") == "yes" for row in said(folder)) == 5
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("key", "status", "words"),
     [
@@ -359,6 +360,7 @@ def test_a_recall_ends_with_a_sentence_and_a_sealed_file(pool):
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rule", ["random-first", "learn-first"])
 def test_one_random_post_tells_nothing(pool, rule):
     folder, _ = pool
@@ -442,6 +444,7 @@ def test_posts_without_texts_are_refused_before_there_is_a_plan(pool, options):
     assert not (folder / "mine.plan.json").exists()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rule", ["random-first", "learn-first"])
 def test_a_person_is_asked_once_for_a_text(pool, rule):
     """Three posts have each text; the statement and its bound count all of them."""

@@ -103,6 +103,7 @@ def test_without_a_certified_set_the_relevant_items_are_the_set(tmp_path):
     assert "Nothing is certified beyond them" in part.sentence
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("budget", [100, 300])
 @pytest.mark.parametrize("precision", ["0.8", "0.95"])
 def test_grades_are_certified_down_to_the_last_good_one(tmp_path, budget, precision):
@@ -205,6 +206,7 @@ class Unset:
 Unset.__name__ = "NAType"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "missing", [None, float("nan"), np.float32("nan"), Unset(), "", " \n\t"]
 )
@@ -344,6 +346,7 @@ def test_what_is_no_folder(tmp_path, monkeypatch, folder, message):
     assert Path("a file").read_text() == "mine"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["{}", "post {}"])
 @pytest.mark.parametrize("has_texts", [True, False])
 def test_studies_whose_items_are_numbered_are_studies_of_their_own(

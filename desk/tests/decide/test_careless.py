@@ -293,6 +293,7 @@ USERS = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("user", USERS)
 def test_no_second_try_is_free(tmp_path, user):
     own = tmp_path / "one"
@@ -333,7 +334,7 @@ def test_a_list_that_cannot_be_kept_or_was_lost_is_named(tmp_path, monkeypatch):
 CHANGES = ("none", "seed", "decimal", "name", "rows", "head", "target")
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(
     st.lists(
         st.tuples(st.sampled_from(CHANGES), st.sampled_from(("", "again", "withdraw"))),

@@ -230,6 +230,7 @@ def test_a_blank_sheet_frees_no_plan_and_a_withdrawn_one_is_refused_for_good(poo
     refused(start(folder, "--again", out="d.csv"), "was withdrawn")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "change", ["name", "seventh decimal", "folder", "rows", "threshold"]
 )
@@ -253,6 +254,7 @@ def test_scores_of_the_same_posts_share_one_list(pool, change):
     assert "confidence: 0.9 " in done.stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "damage", ["at the end", "between", "of another kind", "no line end"]
 )
@@ -389,6 +391,7 @@ def test_changed_verdicts_are_said_wherever_the_certificate_is_read(pool):
 CHANGES = ("log deleted", "renamed", "copied before", "made again", "replaced for free")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", CHANGES)
 def test_changed_verdicts_are_counted_wherever_the_files_are(pool, change):
     folder, relevant = pool
@@ -428,6 +431,7 @@ def test_changed_verdicts_are_counted_wherever_the_files_are(pool, change):
     assert f"{len(turned)} verdicts were changed after" in done.stdout, done.output
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("typed", ["90%", "0.90", ".9"])
 def test_changed_verdicts_are_counted_however_the_confidence_is_typed(pool, typed):
     folder, relevant = pool
@@ -536,6 +540,7 @@ def test_other_criteria_are_other_verdicts(pool, tmp_path):
         assert "changed after" not in certify(place).stdout
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("column", ["text", "post", "label", "shifted label"])
 def test_columns_that_were_sorted_or_moved_alone_are_refused(pool, column):
     folder, relevant = pool

@@ -17,7 +17,7 @@ from sheet_commands import (
     scored,
     start,
 )
-from tests.commands import siamese_news
+from tests.commands import in_own_process
 
 
 @pytest.fixture
@@ -45,6 +45,7 @@ def test_the_sheet_shows_neither_score_nor_rank(pool):
     assert plan["settings"]["budget"] == 300 and plan["criteria"] == "about the flood"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["scored.jsonl", "scored.csv", "scored.parquet"])
 def test_from_scores_to_a_certificate_that_is_true(tmp_path, name):
     relevant = scored(tmp_path / name)
@@ -455,10 +456,10 @@ def test_another_row_order_gives_the_same_sheet(pool):
 def test_real_processes_and_help_without_heavy_imports(pool):
     folder, relevant = pool
     asked = ["--results", "scored.jsonl", "--precision", ".8", "--out", "s.csv"]
-    done = siamese_news("sample", *asked, folder=folder)
+    done = in_own_process("sample", *asked, folder=folder)
     assert done.returncode == 0, done.stderr
     fill(folder / "s.csv", relevant)
-    done = siamese_news("certify", "--labels", "s.csv", folder=folder)
+    done = in_own_process("certify", "--labels", "s.csv", folder=folder)
     assert done.returncode == 0 and "precision of .8" in done.stdout
     code = (
         "import sys, siamese_news_desk.cli.sample, siamese_news_desk.cli.certify, "

@@ -158,6 +158,7 @@ def test_first_look_and_estimate():
     assert likely_labels(tables, Step(0, 200, 40, 9, False), budget=300) is None
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("target", [".9", ".95"])
 def test_border_corpora_are_certified_as_often_as_computed(target):
     """Every prefix misses the target by one post: the least favorable case."""

@@ -74,6 +74,7 @@ def test_a_plan_keeps_the_first_set_that_it_has(tmp_path):
     assert planned(tmp_path) == before and before["settings"]["first"] == 100
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("relevance", [None, "high", 1.2])
 def test_without_a_relevance_for_every_post_it_is_the_usual_first_set(
     tmp_path, relevance

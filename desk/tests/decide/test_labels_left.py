@@ -169,6 +169,7 @@ def test_more_labels_after_the_budget_go_to_the_best_posts(tmp_path):
     assert "40 more posts to label, the best ones without a label" in done.stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("family", ["easy", "hard", "few positives", "ties"])
 def test_the_commands_hand_over_what_a_replay_does(tmp_path, family):
     pool = FAMILIES[family](np.random.default_rng(4), Fraction(".9"), 100)

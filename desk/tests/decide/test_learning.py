@@ -60,6 +60,7 @@ def rest(scores, relevant, verdicts):
     return average_precision_score(relevant[places], scores[places])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "seed",
     [
@@ -162,7 +163,7 @@ def coins(seeds, size=1200, count=50):
 
 
 def test_a_coin_is_not_believed():
-    assert coins(range(4)) == (0, 0)
+    assert coins(range(2)) == (0, 0)
 
 
 @pytest.mark.slow
@@ -189,7 +190,7 @@ def dealt_at_random(seeds, count, share):
 
 
 def test_labels_dealt_at_random_leave_the_order():
-    assert interval(dealt_at_random(range(16), 50, 0.5), 16)[0] <= 0.05
+    assert interval(dealt_at_random(range(5), 50, 0.5), 5)[0] <= 0.05
 
 
 @pytest.mark.slow

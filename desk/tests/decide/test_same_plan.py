@@ -34,6 +34,7 @@ def other(done, *words):
         assert word in done.stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "typed", [("0.8", "0.95"), ("80%", ".950"), ("80 %", "95%"), ("0,80", "19/20")]
 )
@@ -96,6 +97,7 @@ SAME_WORDS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("words", SAME_WORDS)
 def test_criteria_are_the_same_whatever_the_signs(folder, words):
     plan = ("--budget", "40", "--at-least", "40")

@@ -5,7 +5,7 @@ import os
 
 import pytest
 from sheet_commands import certify, finish, run, scored, start
-from tests.commands import siamese_news
+from tests.commands import in_own_process
 
 from siamese_news.errors import InputError
 from siamese_news.utils.checked_json import fitting
@@ -156,6 +156,7 @@ def test_every_altered_statement_of_a_certificate_is_found(certified, share):
     assert [place for place, _ in believed] == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -311,6 +312,7 @@ def test_no_wrong_value_ends_in_a_traceback(certified, name, share):
         assert isinstance(done.exception, SystemExit), (place, done.exception)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no such files")
 @pytest.mark.parametrize("endless", ["/dev/zero", "pipe"])
 @pytest.mark.parametrize(
@@ -339,7 +341,7 @@ def test_files_that_never_end_are_refused(certified, endless, place):
         }
         (certified / names[place]).unlink()
         (certified / names[place]).symlink_to(endless)
-    done = siamese_news("certify", "--check", path, folder=certified)
+    done = in_own_process("certify", "--check", path, folder=certified)
     assert done.returncode == 2 and "is a pipe or a device" in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
 

@@ -57,6 +57,7 @@ def rows(numbers, id="p{}", text="the text {}", score=lambda n: 1 - n / 10_000):
 LONG = "{}-a-long-name"
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("other", "relation"),
     [
@@ -86,6 +87,7 @@ def test_long_ids_are_those_of_the_same_posts_whatever_their_texts(tmp_path):
     assert first.relation(second) == Relation.SAME
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("id", ["{}", "post {}", "doc-{:05}", "1{:07}"])
 @pytest.mark.parametrize(
     ("score", "relation"),

@@ -6,7 +6,6 @@ import os
 import re
 import socket
 import stat
-import subprocess
 import sys
 import time
 import unicodedata
@@ -18,6 +17,7 @@ from markupsafe import escape
 
 sys.path.insert(0, str(Path(__file__).parent))
 from served import Served, found_before
+from tests.commands import in_own_process
 
 from siamese_news.search.report.page import visible
 from siamese_news_desk.cli.desk import _listening
@@ -408,20 +408,7 @@ def test_a_second_server_and_a_strange_folder_are_refused(served, tmp_path):
         (served.project, "is open in another"),
         (tmp_path, "no project.json"),
     ):
-        said = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "siamese_news",
-                "desk",
-                "--no-browser",
-                "--project",
-                folder,
-            ],
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        said = in_own_process("desk", "--no-browser", "--project", folder, timeout=60)
         assert said.returncode == 2 and message in said.stderr and said.stdout == ""
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 

@@ -1,10 +1,12 @@
 """The page runs no file that somebody else put into a project."""
 
+import pytest
 from served import Served, found_before
 from tests.planted import Planted
 from tests.storm import ARTICLE, corpus
 
 
+@pytest.mark.slow
 def test_the_page_runs_no_module_of_a_project_or_of_the_current_folder(
     tmp_path,
 ):

@@ -7,7 +7,7 @@ import sqlite3
 
 import pytest
 from served import Served, found_before
-from tests.commands import siamese_news
+from tests.commands import in_own_process
 
 from siamese_news.errors import InputError
 from siamese_news_desk.page.project import Project
@@ -31,6 +31,7 @@ def outside(tmp_path):
     return folder
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "to_file"),
     [
@@ -50,7 +51,7 @@ def test_a_project_with_a_link_is_not_opened(project, outside, name, to_file):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.symlink_to(outside / ".bashrc" if to_file else outside)
     before = outside.stat().st_mode
-    done = siamese_news("desk", "--project", project, "--no-browser", timeout=60)
+    done = in_own_process("desk", "--project", project, "--no-browser", timeout=60)
     assert done.returncode == 2
     assert f"{path}: is a link" in done.stderr
     assert outside.stat().st_mode == before
@@ -111,6 +112,7 @@ ARGUMENTS = ["filter", "--articles", "inputs/articles", "--posts", "inputs/posts
 OUT = ["--out", RECEIVED]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -181,6 +183,7 @@ def shown(project):
         served.end()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("how", ["text", "journal", "copied whole"])
 def test_the_page_shows_the_texts_of_the_results_and_not_those_of_a_database(
     project, how

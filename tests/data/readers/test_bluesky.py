@@ -91,6 +91,7 @@ def test_words_of_cards_and_pictures_are_searched(tmp_path, make, text, embed, w
         assert post.metadata["url"] == "https://paper.example/weir"
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("make", [view, event])
 @pytest.mark.parametrize(
     ("created", "expected"),

@@ -159,6 +159,7 @@ def slow(*values):
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("change", "where", "dies"),
     [

@@ -40,6 +40,7 @@ def both(pool, command, *options, name="posts"):
     return rows_of(pool / "b.jsonl"), done
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "options",
     [
