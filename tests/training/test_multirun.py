@@ -43,15 +43,17 @@ def test_a_mistake_is_one_line_not_a_traceback(tmp_path):
 
 def test_a_sweep_says_what_was_swept_and_another_one_does_not_get_its_results(tmp_path):
     sweep = ["-m", "encoder=bag_idf", "hydra.sweep.dir=sweep"]
-    rates = ["objective=ntxent,paper", "task.optimizer.lr=0.1"]
+    rates = ["objective=ntxent,paper", "task.optimizer.lr=0.1,0.001"]
     done = train(tmp_path, *sweep, *rates)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads((tmp_path / "sweep" / "table.json").read_text())
     assert [(row["objective"], row["task.optimizer.lr"]) for row in rows] == [
         ("ntxent", "0.1"),
+        ("ntxent", "0.001"),
         ("paper", "0.1"),
+        ("paper", "0.001"),
     ]
-    assert len({row["MAP"] for row in rows}) == 2
+    assert len({row["MAP"] for row in rows}) == 4
     assert {"task.epochs", "overrides", "config"}.isdisjoint(rows[0])
     assert "| job | objective | task.optimizer.lr | encoder |" in done.stdout
 
@@ -59,7 +61,7 @@ def test_a_sweep_says_what_was_swept_and_another_one_does_not_get_its_results(tm
         path: path.read_bytes() for path in (tmp_path / "sweep").glob("*/row.json")
     }
     again = train(tmp_path, *sweep, *rates, "trainer.threads=2")
-    assert again.returncode == 0 and again.stdout.count("job skipped") == 2
+    assert again.returncode == 0 and again.stdout.count("job skipped") == 4
     other = train(
         tmp_path,
         *sweep,

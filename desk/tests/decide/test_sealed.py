@@ -134,7 +134,7 @@ def test_every_altered_statement_of_a_certificate_is_found(certified, share):
         if not (value is GONE and isinstance(place[-1], int))
     ]
     assert len(altered) > 100
-    work = check_certificate(path).work
+    work = check_certificate(path).certification
     with sheets_of_certificate(path, content) as sheets:
         labels = read_labels(sheets, work.sampled)
     claims = work.claims(labels)
