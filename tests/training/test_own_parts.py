@@ -1,10 +1,14 @@
 """Parts of one's own: encoders by class and by name, losses, callbacks and their figures."""
 
+import csv
+import pickle
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from pytorch_lightning.callbacks import ModelCheckpoint
 from tests.commands import python_m
 from tests.training.test_contract import (
     data_of,
@@ -12,18 +16,33 @@ from tests.training.test_contract import (
     trainer_of,
     vectors_of,
 )
+from torchmetrics.retrieval import (
+    RetrievalHitRate,
+    RetrievalMAP,
+    RetrievalNormalizedDCG,
+)
 
-from siamese_news import InputError, SiameseModule
+from siamese_news import InputError, SiameseDataModule, SiameseModule
 from siamese_news.encoders import (
     CNNEncoder,
     Encoder,
+    StarEncoder,
+    TwoHeadEncoder,
     build_encoder,
     register_encoder,
 )
 from siamese_news.model import Model
+from siamese_news.sparsity import AdaptiveEntmax, Softmax
+from siamese_news.training import link, negatives
+from siamese_news.training.evaluator import Evaluator
+from siamese_news.training.module import ranking_figures
 from siamese_news.training.plain_options import composed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+HITS = [
+    "+module.metrics.hits._target_=torchmetrics.retrieval.RetrievalHitRate",
+    "+module.metrics.hits.top_k=3",
+]
 OWN = '''
 import torch
 from pytorch_lightning.callbacks import Callback
@@ -142,3 +161,121 @@ def test_own_parts_on_the_command_line(tmp_path, monkeypatch):
     assert '"module": "mine"' in config
     with pytest.raises(InputError, match="module 'mine', which is not imported here"):
         Model.load(tmp_path / "out" / "model")
+
+
+def test_an_instance_trains_and_opens(folder, tmp_path):  # noqa: F811
+    sys.modules.setdefault(__name__, sys.modules[Middle.__module__])
+    _fitted(folder, tmp_path / "own", Middle(8, 3, bias=False))
+    sparse = partial(AdaptiveEntmax, init="uniform")
+    star = StarEncoder(input_dim=8, heads=2, head_dim=3, sparsity=sparse, dropout=0.0)
+    _fitted(folder, tmp_path / "star", star)
+    _fitted(folder, tmp_path / "cnn", CNNEncoder(input_dim=8, filters=3, ngrams=(1, 2)))
+    pickle.loads(
+        pickle.dumps(
+            StarEncoder(input_dim=8, sparsity=lambda heads: Softmax(heads=heads))
+        )
+    )
+    with pytest.raises(
+        InputError, match="has input_dim=5, but the word vectors have 8"
+    ):
+        SiameseModule(Middle(5), vectors=vectors_of(folder))
+    held = TwoHeadEncoder(input_dim=8, context=partial(StarEncoder, heads=2))
+    with pytest.raises(InputError, match="was made with context=.*no model folder can"):
+        SiameseModule(held, vectors=vectors_of(folder))
+
+
+def test_metrics_of_torchmetrics_read_the_same_ranking(folder, tmp_path):  # noqa: F811
+    hits = {"_target_": "torchmetrics.retrieval.RetrievalHitRate", "top_k": 2}
+    module = SiameseModule(
+        {"_target_": "siamese_news.encoders.GRUEncoder", "hidden_dim": 3},
+        vectors=vectors_of(folder),
+        metrics={"ap": RetrievalMAP(), "hit": hits, "ndcg": RetrievalNormalizedDCG()},
+    )
+    best = ModelCheckpoint(tmp_path, monitor="dev/hit", mode="max")
+    trainer = trainer_of(tmp_path, callbacks=[best], max_epochs=2)
+    data = data_of(folder)
+    trainer.fit(module, datamodule=data)
+    (dev,) = trainer.validate(module, datamodule=data, verbose=False)
+    assert dev["dev/ap"] == pytest.approx(dev["dev/map"], abs=1e-6)
+    scores = torch.cat(trainer.predict(module, datamodule=data_of(folder)), 1)
+    grades = torch.tensor(
+        [
+            [data.test.qrels[a.id].get(p.id, 0) for p in data.test.posts]
+            for a in data.test.articles
+        ]
+    )
+    rows = torch.arange(len(grades))[:, None].expand_as(grades)
+    (figures,) = trainer.test(module, datamodule=data, verbose=False)
+    for name, metric in (
+        ("hit", RetrievalHitRate(top_k=2)),
+        ("ndcg", RetrievalNormalizedDCG()),
+    ):
+        # Scores above 0: torchmetrics takes a negative one for irrelevant.
+        metric.update((scores + 2).flatten(), grades.flatten(), indexes=rows.flatten())
+        assert figures[f"test/{name}"] == pytest.approx(float(metric.compute()))
+
+
+def test_a_callback_evaluates_on_any_set(folder, tmp_path):  # noqa: F811
+    module = SiameseModule(
+        {"_target_": "siamese_news.encoders.GRUEncoder", "hidden_dim": 3},
+        vectors=vectors_of(folder),
+    )
+    other = Evaluator("stories", split="dev", name="stories")
+    best = ModelCheckpoint(tmp_path, monitor="stories/map", mode="max")
+    trainer = trainer_of(tmp_path, callbacks=[other, best], max_epochs=1)
+    trainer.fit(module, datamodule=data_of(folder))
+    expected = ranking_figures(module.model, other.evaluation)
+    assert {"map", "micro_ap", "auc"} <= expected.keys()
+    for name, value in expected.items():
+        assert trainer.callback_metrics[f"stories/{name}"] == pytest.approx(value)
+    assert best.best_model_score == pytest.approx(expected["map"])
+    with pytest.raises(InputError, match="no split 'nowhere'|nowhere"):
+        Evaluator("stories", split="nowhere")
+
+
+def test_hard_negatives_are_a_table(tmp_path):
+    options = ["task=negatives", "data.hard_negatives.per_article=2"]
+    config = composed(*options)
+    row = negatives.run(config, tmp_path)
+    with (tmp_path / "negatives.csv").open(encoding="utf-8", newline="") as stream:
+        table = list(csv.DictReader(stream))
+    train = SiameseDataModule("stories").train_set
+    assert row["rows"] == len(table)
+    relevant = {
+        article.id: {train.posts[post].id for post in posts}
+        for article, posts in zip(train.articles, train.posts_of, strict=True)
+    }
+    assert {line["article_id"] for line in table} == relevant.keys()
+    for article, own in relevant.items():
+        lines = [line for line in table if line["article_id"] == article]
+        assert {line["post_id"] for line in lines} == own
+        mined = {line["negative_id"] for line in lines}
+        assert len(mined) == 2 and not mined & own
+    config["data"]["hard_negatives"]["per_article"] = 0
+    with pytest.raises(InputError, match="per_article is 0; expected how many"):
+        negatives.run(config, tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["task.monitor=dev/mapp"], r"task\.monitor=dev/mapp: no validation logs"),
+        (["task.monitor=dev/hits"], "expected one of dev/auc, dev/map, dev/micro_ap"),
+        pytest.param([*HITS, "task.monitor=dev/hits"], None, marks=pytest.mark.slow),
+        pytest.param(
+            ["task.monitor=train/loss", "task.mode=min"], None, marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_a_misspelled_monitor_is_refused_before_training(tmp_path, options, message):
+    config = composed(
+        *("encoder=bag_idf", "encoder.output_dim=8", "task.epochs=1"),
+        *("task.bootstrap=0", "vectors.max_words=4000", "logger=none", *options),
+    )
+    if message is None:
+        row = link.run(config | {"labels": {}}, tmp_path)
+        assert options[-1].partition("=")[2] in row or "train/loss" in row
+        return
+    with pytest.raises(InputError, match=message):
+        link.run(config | {"labels": {}}, tmp_path)
+    assert not list(tmp_path.rglob("*.ckpt"))

@@ -4,6 +4,8 @@ Shape letters: B texts, S tokens, E embedding size, H heads, D output size, W = 
 """
 
 from dataclasses import dataclass
+from inspect import signature
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -80,6 +82,12 @@ class Encoder(nn.Module):
     has_factors: bool = False
     is_bag: bool = False
 
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        """Keep the arguments, which the folder of a model has to name (`arguments`)."""
+        encoder = super().__new__(cls)
+        encoder.__dict__["_arguments"] = (arguments, options)
+        return encoder
+
     def __init__(self, *, input_dim: int, output_dim: int) -> None:
         super().__init__()
         if input_dim < 1 or output_dim < 1:
@@ -88,6 +96,15 @@ class Encoder(nn.Module):
             )
         self.input_dim = input_dim
         self.output_dim = output_dim
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments that it was made with, by name; copies do not have them."""
+        positional, options = self.__dict__["_arguments"]
+        return signature(type(self)).bind_partial(*positional).arguments | options
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Without the arguments, which may be functions that cannot be pickled.
+        return {n: value for n, value in vars(self).items() if n != "_arguments"}
 
     def __call__(
         self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None

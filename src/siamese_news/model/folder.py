@@ -26,6 +26,8 @@ from siamese_news.utils.files import file_sha256, packing, reading
 FORMAT = 1
 _FILES = ("README.md", "config.json", "model.safetensors", "vocab.txt")
 _SUMS = "SHA256SUMS"
+#: All files of a model folder.
+CONTENT = (*_FILES, TRAINED_ON, _SUMS)
 _LARGEST = {_SUMS: 1 << 16, "config.json": 1 << 24}  # bytes
 _LONGEST_WORD = 1 << 12  # bytes; the mean of all words is far below
 _MOST_DIMENSIONS = 8

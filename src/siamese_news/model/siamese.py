@@ -1,9 +1,11 @@
 """A model whose encoder computes in torch: any encoder, in training and afterwards."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from siamese_news.encoders import (
 )
 from siamese_news.errors import InputError
 from siamese_news.model.folder import (
+    CONTENT,
     FolderContent,
     check_arrays,
     check_finite,
@@ -42,6 +45,7 @@ from siamese_news.model.text_model import (
 )
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side, TokenIds
+from siamese_news.utils.extras import needs
 from siamese_news.utils.processor import warn_of_slow_bfloat16
 
 # Within this many tokens, what depends on a word alone is computed once and then looked up.
@@ -167,6 +171,58 @@ class Model(TextModel, nn.Module):
             raise InputError(f"truncate: {error}") from error
         self.calibration = None
         self.config["output_dim"] = size
+
+    @classmethod
+    def from_pretrained(
+        cls, repository: str, *, revision: str, **options: Any
+    ) -> "Model":
+        """Download a model folder from the Hugging Face hub, at one commit, and open it.
+
+        Only the files of a model folder are fetched; no code from them runs.
+
+        Args:
+            repository: ``owner/name``.
+            revision: the hash of the commit, which `push_to_hub` returns: a branch may change.
+            **options: of `huggingface_hub.snapshot_download`, such as ``token``, ``cache_dir`` and
+                ``local_files_only``.
+
+        Raises:
+            InputError: the revision is no such hash, or the files are not those of a model folder.
+            OSError: the hub does not answer, or has no such repository or commit.
+        """
+        if not re.fullmatch(r"[0-9a-f]{40}", revision):
+            raise InputError(
+                f"revision={revision!r}: expected the 40 digits of a commit, which the page of "
+                f"{repository} lists: what a branch or tag names can be changed"
+            )
+        with needs("hub", "Model.from_pretrained"):
+            from huggingface_hub import snapshot_download
+        patterns = list(CONTENT)
+        folder = snapshot_download(
+            repository, revision=revision, allow_patterns=patterns, **options
+        )
+        return cls.load(folder)
+
+    def push_to_hub(
+        self, repository: str, *, card: str, private: bool = True, **options: Any
+    ) -> str:
+        """Upload the model folder to the Hugging Face hub, and return the hash of its commit.
+
+        Args:
+            repository: ``owner/name``; it is made if necessary.
+            card: the model card, in Markdown.
+            private: whether a new repository is.
+            **options: of `huggingface_hub.HfApi`, such as ``token``.
+        """
+        with needs("hub", "Model.push_to_hub"):
+            from huggingface_hub import HfApi
+        api = HfApi(**options)
+        api.create_repo(repository, private=private, exist_ok=True)
+        with TemporaryDirectory() as parent:
+            folder = Path(parent) / "model"
+            self.save(folder, card=card)
+            commit = api.upload_folder(repo_id=repository, folder_path=folder)
+        return str(commit.oid)
 
     def undo_whitening(self) -> None:
         """Leave the vectors as the encoder was trained; nothing if it is not whitened.

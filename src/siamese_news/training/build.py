@@ -110,9 +110,22 @@ def build_model(
 
 
 def encoder_of(
-    option: Mapping[str, Any], input_dim: int
+    option: Mapping[str, Any] | Encoder, input_dim: int
 ) -> tuple[Encoder, dict[str, Any]]:
-    """The encoder of an option of ``conf/encoder``, and its plain values for a model folder."""
+    """The encoder of an option of ``conf/encoder``, and its plain values for a model folder.
+
+    An encoder that is made already is taken as it is.
+    """
+    if isinstance(option, Encoder):
+        if option.input_dim != input_dim:
+            raise InputError(
+                f"encoder {type(option).__name__}: has input_dim={option.input_dim}, but the word "
+                f"vectors have {input_dim} dimensions; make it with input_dim={input_dim}"
+            )
+        return option, class_in_folder("encoders", ENCODERS, type(option)) | {
+            name: _plain_argument(option, name, value)
+            for name, value in option.arguments().items()
+        }
     _check_encoder(option)
     encoder: Encoder = instantiate(option, "encoder", input_dim=input_dim)
     return encoder, {**plain_config(option), "input_dim": input_dim}
@@ -230,6 +243,22 @@ def add_terms(
     model.terms = TermHead.of_texts(frequencies, article_ids, post_ids, options)
     # The dense head has no vector for a hashed word.
     model.embedding.unknown_weight = 0.0
+
+
+def _plain_argument(encoder: Encoder, name: str, value: Any) -> Any:
+    """An argument of an encoder as a model folder has it: a sparsity by its class and options."""
+    sparsity, options = value, {}
+    if isinstance(value, partial):
+        sparsity, options = value.func, value.keywords
+    if sparsity in SPARSITIES.values():
+        return {"class": sparsity.__name__, **options}
+    if callable(value):
+        raise InputError(
+            f"encoder {type(encoder).__name__}: was made with {name}={value!r:.60}, which no model "
+            "folder can hold; make it with plain values, or a sparsity as a class or "
+            "functools.partial"
+        )
+    return value
 
 
 def plain_config(option: Mapping[str, Any]) -> dict[str, Any]:

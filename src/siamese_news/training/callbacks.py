@@ -129,6 +129,19 @@ class MovableCheckpoint(ModelCheckpoint):
     Lightning forgets the score in another folder, so that the next, worse epoch replaces the best.
     """
 
+    def on_validation_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule
+    ) -> None:
+        """Refuse, before the first batch, a monitor that the trial validation does not log."""
+        figures = trainer.callback_metrics
+        in_validation = self.monitor and not self.monitor.startswith("train/")
+        if trainer.sanity_checking and in_validation and self.monitor not in figures:
+            raise InputError(
+                f"task.monitor={self.monitor}: no validation logs this figure; expected one of "
+                f"{', '.join(sorted(figures))}, or train/…, a figure of a training step"
+            )
+        super().on_validation_end(trainer, pl_module)
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore the state; its files are those of the same names in this folder."""
         folder = Path(str(self.dirpath))

@@ -106,12 +106,13 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     if trained:
         # callbacks; the monitor comes first, before those that wait for the other ranks
         validated = data.dev is not None and config["trainer"]["limit_val_batches"]
+        monitor = options["monitor"] if validated else None
         callbacks: list[pl.Callback] = [
             RankMonitor(),
             *[RequeueOnSignal()] * SLURMEnvironment.detect(),
             *selection(
                 folder,
-                monitor=options["monitor"] if validated else None,
+                monitor=monitor,
                 patience=options["patience"],
                 keep_interrupted=True,
                 mode=options["mode"],
@@ -122,9 +123,11 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
         # logger
         loggers = loggers_of(config, out / "logs")
 
-        # trainer
+        # trainer; a trial validation shows whether a figure of somebody's own is logged
+        is_known = monitor in (None, "dev/map", "dev/micro_ap", "dev/auc")
+        steps = max(config["trainer"]["num_sanity_val_steps"], not is_known)
         trainer = make_trainer(
-            config["trainer"],
+            {**config["trainer"], "num_sanity_val_steps": steps},
             callbacks=callbacks,
             logger=loggers,
             default_root_dir=str(out),

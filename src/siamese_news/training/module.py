@@ -18,12 +18,14 @@ from torchmetrics import Metric, MetricCollection, SumMetric
 
 from siamese_news.data.collate import length_batches
 from siamese_news.data.sources import EvaluationSet
+from siamese_news.encoders import Encoder
 from siamese_news.errors import InputError
 from siamese_news.evaluation.system_results import (
     evaluate_model,
     model_blocks,
     model_card,
 )
+from siamese_news.metrics.runs import Qrels, Run
 from siamese_news.model.siamese import Model, heads
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side
@@ -71,7 +73,8 @@ class SiameseModule(pl.LightningModule):
     validation; ``test/…`` likewise.
 
     Args:
-        encoder: of ``conf/encoder``; its values name a class by ``_target_``.
+        encoder: of ``conf/encoder``, or one of `register_encoder`; its values name a class by
+            ``_target_``; or an `Encoder` whose ``input_dim`` is that of the vectors.
         sparsity: of ``conf/sparsity``, for an encoder with attention that is given by name.
         vectors: of ``conf/vectors``.
         objective: of ``conf/objective``, or a `SiameseObjective`.
@@ -86,6 +89,8 @@ class SiameseModule(pl.LightningModule):
             ``"pretrained"``.
         batch_tokens: how many tokens go through the encoder at once; the gradient does not depend
             on it.
+        metrics: more figures of an evaluation set by name: a metric of `torchmetrics.retrieval`, one
+            that is called alike, or the option of one. Each is logged as ``dev/<name>``.
 
     Attributes:
         model: the `Model` that is trained.
@@ -104,7 +109,7 @@ class SiameseModule(pl.LightningModule):
 
     def __init__(
         self,
-        encoder: Option = "star",
+        encoder: Option | Encoder = "star",
         *,
         sparsity: str | None = None,
         vectors: Option = "glove50",
@@ -117,6 +122,7 @@ class SiameseModule(pl.LightningModule):
         limits: Mapping[str, Any] | None = None,
         model: Model | str | Path | None = None,
         batch_tokens: int = 8192,
+        metrics: Mapping[str, Metric | Mapping[str, Any]] | None = None,
     ) -> None:
         super().__init__()
         options = _values(
@@ -157,6 +163,12 @@ class SiameseModule(pl.LightningModule):
             name: SumMetric(sync_on_compute=sync) for name in Mined._fields
         }
         self.mined = MetricCollection(sums, compute_groups=False)
+        self.metrics = {
+            name: instantiate(metric, f"module.metrics.{name}")
+            if isinstance(metric, Mapping)
+            else metric
+            for name, metric in (metrics or {}).items()
+        }
         # Objects, such as an objective of the user's own, are not in a checkpoint.
         plain = {
             name: value for name, value in options.items() if isinstance(value, Mapping)
@@ -166,7 +178,7 @@ class SiameseModule(pl.LightningModule):
             "tokenizer": self.model.tokenizer.config(),
             "limits": dict(self.model.limits),
         }
-        if not self._untaught:
+        if "encoder" not in plain or not self._untaught:
             resolved |= {"encoder": self.model.config}
         arguments = init_values(currentframe(), SiameseModule)
         self.save_hyperparameters({**arguments, **plain, **resolved})
@@ -376,7 +388,9 @@ class SiameseModule(pl.LightningModule):
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def _evaluate(self, name: str, ranked: EvaluationSet) -> None:
         """Global rank 0 encodes and ranks, mostly in numpy; all ranks log its figures."""
-        figures = on_first_process(lambda: ranking_figures(self.model, ranked))
+        figures = on_first_process(
+            lambda: ranking_figures(self.model, ranked, self.metrics)
+        )
         self.log_dict(
             {f"{name}/{key}": value for key, value in figures.items()},
             prog_bar=name == "dev",
@@ -441,7 +455,8 @@ def _values(**options: Any) -> dict[str, Any]:
             value is None or callable(value) or isinstance(value, str | Mapping)
         )
         if name == "encoder":
-            wrong = not isinstance(value, str) and "_target_" not in _plain(value)
+            names_class = isinstance(value, Mapping) and "_target_" in value
+            wrong = not (isinstance(value, str | Encoder) or names_class)
         if wrong:
             raise InputError(
                 f"SiameseModule: {name} is {value!r:.80}; expected the name of a file in "
@@ -463,14 +478,12 @@ def _values(**options: Any) -> dict[str, Any]:
     }
 
 
-def _plain(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def ranking_figures(model: Model, ranked: EvaluationSet) -> dict[str, float]:
+def ranking_figures(
+    model: Model, ranked: EvaluationSet, metrics: Mapping[str, Metric] = {}
+) -> dict[str, float]:
     """MAP over articles, micro AP and ROC-AUC of a model on an evaluation set.
 
-    There is no AUC where every pair of the set is relevant.
+    There is no AUC where every pair of the set is relevant. Further `metrics` read the same ranking.
     """
     result = evaluate_model(model, "model", ranked, bootstrap=0).evaluation
     pooled = result.pooled
@@ -479,7 +492,33 @@ def ranking_figures(model: Model, ranked: EvaluationSet) -> dict[str, float]:
         "micro_ap": pooled["AP"],
         "auc": pooled.get("AUC"),
     }
+    figures |= {
+        name: figure_of_run(metric, result.run, ranked.qrels)
+        for name, metric in metrics.items()
+    }
     return {name: value for name, value in figures.items() if value is not None}
+
+
+def figure_of_run(metric: Metric, run: Run, qrels: Qrels) -> float:
+    """The figure of a metric of `torchmetrics.retrieval`, or one called alike, for a run.
+
+    It gets the posts of an article at a time: ``preds`` fall by rank from 1 to above 0, ``target``
+    has their grades (0 or 1 for a metric that takes no grades), ``indexes`` the article's row.
+    Relevant posts below the depth of the run come last.
+    """
+    is_graded = getattr(metric, "allow_non_binary_target", False)
+    metric.reset()
+    metric.sync_on_compute = False  # one process alone has the run
+    for row, (article, scores) in enumerate(run.items()):
+        judged = qrels.get(article, {})
+        posts = [*scores, *sorted(judged.keys() - scores.keys())]
+        grades = torch.tensor([judged.get(post, 0) for post in posts])
+        metric.update(
+            torch.linspace(1, 0, len(posts) + 1)[:-1],
+            grades if is_graded else (grades >= 1).long(),
+            indexes=torch.full_like(grades, row),
+        )
+    return float(metric.compute())
 
 
 def first_rows(labels: Tensor) -> tuple[Tensor, Tensor]:

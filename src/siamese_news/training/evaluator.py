@@ -1,0 +1,55 @@
+"""A callback that evaluates a model on further sets while it is trained."""
+
+import pytorch_lightning as pl
+from typing_extensions import override
+
+from siamese_news.data.sources import evaluation_set, open_source
+from siamese_news.training.distributed import on_first_process
+from siamese_news.training.module import ranking_figures
+
+
+class Evaluator(pl.Callback):
+    """Logs MAP, micro AP and AUC of any set in the BEIR layout after each validation.
+
+    They are ``<name>/map``, ``<name>/micro_ap`` and ``<name>/auc``, so early stopping and
+    checkpoints can watch them. Several such callbacks evaluate on several sets.
+
+    Args:
+        folder: a folder in the BEIR layout or a table of pairs, as `SiameseDataModule` takes it.
+        split: of its qrels.
+        name: None is the name of the folder.
+        pool: ``linked``, the posts of the split's qrels, or ``with_unlinked``, also the posts of no
+            qrels.
+
+    Raises:
+        InputError: the set does not exist, or has no relevant pair.
+
+    Example:
+        >>> from siamese_news.training.evaluator import Evaluator
+        >>> callback = Evaluator("stories", split="test")
+        >>> len(callback.evaluation.articles)
+        12
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        *,
+        split: str = "test",
+        name: str | None = None,
+        pool: str = "linked",
+    ) -> None:
+        collection = open_source(folder)
+        self.name = name or collection.name
+        entry = {"split": split, "pool": pool}
+        self.evaluation = evaluation_set(collection, entry)
+
+    @override
+    def on_validation_epoch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule
+    ) -> None:
+        figures = on_first_process(
+            lambda: ranking_figures(pl_module.model, self.evaluation)
+        )
+        for key, value in figures.items():
+            pl_module.log(f"{self.name}/{key}", value, sync_dist=True)
