@@ -25,6 +25,9 @@ PRINTED = {
     "onnx_service": (r"torch in the service: False\n" + SMALL, ["onnxruntime"]),
 }
 
+# An export with a service and a client, and what another Trainer wants in place of ours.
+LONGER = {"onnx_service": 60, "hugging_face_trainer": 46, "late_interaction": 42}
+
 
 @pytest.mark.parametrize(
     "name",
@@ -48,4 +51,5 @@ def test_it_runs(tmp_path, name):
 @pytest.mark.parametrize("name", PRINTED)
 def test_it_is_short(name):
     tree = ast.parse((EXAMPLES / f"{name}.py").read_text())
-    assert sum(isinstance(node, ast.stmt) for node in ast.walk(tree)) <= 35
+    statements = sum(isinstance(node, ast.stmt) for node in ast.walk(tree))
+    assert statements <= LONGER.get(name, 35)
