@@ -7,9 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sheet_commands import run, scored
+from sheet_commands import run
 from sklearn.metrics import average_precision_score
 
+from siamese_news.data.results import read_table
+from siamese_news.search.result_files import write_rows
+from siamese_news.utils.files import atomic_write
 from siamese_news_desk.decide.new_order import LabeledResults, read_verdicts
 from siamese_news_desk.labels.sheets import read_rows
 
@@ -261,16 +264,43 @@ def test_relevant_labels_without_others_announce_nothing(tmp_path):
     assert not (tmp_path / "learned.parquet").exists()
 
 
-def test_results_that_are_not_parquet_are_told_how_to_become_it(tmp_path):
-    scored(tmp_path / "found.csv", size=20)
-    done = run(
-        "feedback", "--results", tmp_path / "found.csv", "--next", tmp_path / "next.csv"
+@pytest.mark.parametrize("name", ["results.jsonl", "results.csv", "results.csv.gz"])
+def test_results_and_the_learned_order_in_any_format(tmp_path, name):
+    truth = pool(tmp_path / "found.parquet", telling=True, size=400)
+    rows = pq.read_table(tmp_path / "found.parquet").to_pylist()
+    rows[3] |= {"terms": ["mill lane", "flood"], "cluster_size": 2}
+    format = name.removesuffix(".gz").rpartition(".")[2]
+    with atomic_write(tmp_path / name) as stream:
+        write_rows(stream, rows, format)
+    label(tmp_path / "labels.csv", truth, [f"p{n}" for n in range(150)])
+    assert feedback(tmp_path).exit_code == 0
+    learned = tmp_path / f"learned-{name}"
+    sheet = ("--labels", tmp_path / "labels.csv")
+    done = run("feedback", "--results", tmp_path / name, *sheet, "--out", learned)
+    assert done.exit_code == 0, done.stderr
+    expected = pq.read_table(tmp_path / "learned.parquet").to_pylist()
+    order = read_table(learned).to_pylist()
+    for column in ("post", "rank", "rank_before", "score", "text"):
+        values = [row[column] for row in order]
+        assert list(map(str, values)) == [str(row[column]) for row in expected], column
+    (clustered,) = [row for row in order if row["terms"]]
+    assert clustered["terms"] == ["mill lane", "flood"]
+    again = run("feedback", "--results", learned, *sheet, "--next", tmp_path / "n.csv")
+    assert again.exit_code == 2 and "is an order learned from labels" in again.stderr
+
+
+def test_what_no_order_can_be_written_to(tmp_path):
+    truth = pool(tmp_path / "found.parquet", telling=True, size=50)
+    label(tmp_path / "labels.csv", truth, ["p1"])
+    options = (
+        "--results",
+        tmp_path / "found.parquet",
+        "--labels",
+        tmp_path / "labels.csv",
     )
+    done = run("feedback", *options, "--out", tmp_path / "learned.xlsx")
     assert done.exit_code == 2
-    assert (
-        "found.csv: expected results in Parquet; search again with an --out"
-        in done.stderr
-    )
+    assert "expected a name that ends with .parquet, .jsonl or .csv" in done.stderr
 
 
 def test_labels_that_made_an_order_certify_nothing_over_it(tmp_path):

@@ -3,7 +3,7 @@
 import csv
 import json
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.data.columns import ResultMeta
+from siamese_news.data.columns import KINDS, ResultMeta
 from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import LINE_CAP, decode_whole, read_lines
 from siamese_news.data.records import clean_text
@@ -339,19 +339,24 @@ def web_link(link: Any) -> str | None:
 
 
 def read_table(path: Path) -> Any:
-    """The table of a Parquet file of results with texts and a single list of posts."""
+    """The Arrow table of a file of results with texts and a single list of posts."""
     import pyarrow as pa
 
-    if _ending(path) not in _PARQUET:
-        raise InputError(
-            f"{path}: expected results in Parquet; search again with an --out that ends in .parquet"
-        )
-    with _parquet(path) as file:
-        table = file.read()
+    if _ending(path) in _PARQUET:
+        with _parquet(path) as file:
+            table = file.read()
+    else:
+        rows = [_typed(where, row) for where, row in found_rows(path)]
+        try:
+            table = pa.Table.from_pylist(rows)
+        except pa.ArrowException as error:
+            raise InputError(
+                f"{path}: a column has values of several kinds ({error}); search again"
+            ) from error
     for name in ("post", "score", "text", "rank"):
         if name not in table.column_names:
             raise InputError(
-                f"{path}: has no column '{name}'; expected a Parquet file of filter, with texts"
+                f"{path}: has no column '{name}'; expected results of filter, with texts"
             )
     posts = table.column("post").cast(pa.string())
     if len(posts.unique()) < len(posts):
@@ -361,3 +366,27 @@ def read_table(path: Path) -> Any:
     texts = table.column("text").fill_null("")
     table = table.set_column(table.column_names.index("post"), "post", posts)
     return table.set_column(table.column_names.index("text"), "text", texts)
+
+
+def _typed(where: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with the numbers and lists that a table of text has as text."""
+    values: dict[str, Any] = {}
+    for name, value in row.items():
+        kind = KINDS.get(name, "text")
+        if isinstance(value, str) and kind != "text":
+            try:
+                value = _FROM_TEXT[kind](value) if value else None
+            except ValueError:
+                raise InputError(
+                    f"{where}: field '{name}' is {value!r}, expected a {kind} number"
+                ) from None
+        values[name] = value
+    return values
+
+
+# As `write_rows` writes them.
+_FROM_TEXT: dict[str, Callable[[str], Any]] = {
+    "number": float,
+    "whole": int,
+    "terms": lambda cell: cell.split("; "),
+}

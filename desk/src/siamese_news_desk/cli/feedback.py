@@ -14,7 +14,7 @@ from siamese_news_desk.cli.sample import new_sheet
 def feedback(
     results: Annotated[
         Path,
-        typer.Option(help="Parquet results of rank or filter, with the posts' texts."),
+        typer.Option(help="Results of rank or filter, with the posts' texts."),
     ],
     labels: Annotated[
         list[Path] | None,
@@ -35,7 +35,9 @@ def feedback(
     ] = "the machine",
     out: Annotated[
         Path | None,
-        typer.Option(help="File for the posts in the learned order (.parquet)."),
+        typer.Option(
+            help="File for the posts in the learned order (.parquet, .jsonl or .csv)."
+        ),
     ] = None,
     next: Annotated[
         Path | None,
@@ -67,6 +69,7 @@ def feedback(
     from siamese_news_desk.decide.learning_examples import TooFewLabels
     from siamese_news_desk.decide.new_order import (
         LabeledResults,
+        order_format,
         read_verdicts,
         write_order,
     )
@@ -80,8 +83,7 @@ def feedback(
             raise InputError(
                 "--out needs --labels or --verdicts to learn an order from"
             )
-        if out.suffix.lower() != ".parquet":
-            raise InputError(f"{out}: expected a name that ends with .parquet")
+        order_format(out)
         check_output(out, [results, verdicts, *label_files], force=force)
     if next is not None:
         format = new_sheet(next, None)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from siamese_news.data.results import read_table
 from siamese_news.errors import InputError
+from siamese_news.search.result_files import write_rows
 from siamese_news.utils.files import atomic_write, file_sha256, write_json
 from siamese_news.utils.provenance import provenance
 from siamese_news.utils.terminal import counted, verb
@@ -208,6 +209,20 @@ def learn_order(
     return feedback, labeled.remarks()
 
 
+def order_format(path: Path) -> str:
+    """The format of a file for a learned order, by its ending.
+
+    Raises:
+        InputError: it is another one than ``.parquet``, ``.jsonl`` or ``.csv``.
+    """
+    format = Path(path.name.removesuffix(".gz")).suffix.lower().removeprefix(".")
+    if format not in ("parquet", "jsonl", "csv"):
+        raise InputError(
+            f"{path}: expected a name that ends with .parquet, .jsonl or .csv"
+        )
+    return format
+
+
 def write_order(
     path: Path, labeled: LabeledResults, feedback: Feedback, command_line: str
 ) -> None:
@@ -225,8 +240,13 @@ def write_order(
     table = table.append_column(BEFORE, ranks).take(pa.array(order))
     new = pa.array(np.arange(1, len(table) + 1))
     table = table.set_column(table.column_names.index("rank"), "rank", new)
-    with atomic_write(path, "wb") as stream:
-        pq.write_table(table, stream, compression="zstd", row_group_size=65_536)
+    format = order_format(path)
+    if format == "parquet":
+        with atomic_write(path, "wb") as stream:
+            pq.write_table(table, stream, compression="zstd", row_group_size=65_536)
+    else:
+        with atomic_write(path) as stream:
+            write_rows(stream, table.to_pylist(), format, columns=table.column_names)
     meta = {
         "command": command_line,
         "provenance": provenance(),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, Literal
 
 from siamese_news.data.jsonl import decode_object
@@ -36,10 +37,14 @@ from siamese_news.data.readers.fields import (
     value_at,
 )
 from siamese_news.data.readers.formats import Format
+from siamese_news.data.readers.inner_posts import inner_posts, with_inner_posts
 from siamese_news.data.readers.inputs import Input, plain_suffix
 from siamese_news.data.readers.known_formats import known_format, known_table
+from siamese_news.data.readers.long_tweets import long_texts, with_long_texts
+from siamese_news.data.readers.platforms import ARCHIVE
 from siamese_news.data.readers.values import dated, put
 from siamese_news.data.readers.values import replace as replace_value
+from siamese_news.data.readers.xml_comments import comment_element, xml_rows
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.utils.files import packing, readable_name, unpack
@@ -96,7 +101,7 @@ _BOM = b"\xef\xbb\xbf"
 _JSON = (".jsonl", ".ndjson", ".json", ".geojson")
 
 
-Kind = Literal["jsonl", "json", "delimited", "parquet", "sheet", "empty"]
+Kind = Literal["jsonl", "json", "xml", "delimited", "parquet", "sheet", "empty"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +127,8 @@ class Detected:
     # Of a known format of columns, after a look at the records.
     flat: Fields | None = None
     remarks: tuple[str, ...] = ()  # on fields that are not what their names say
+    # Lists of objects that are posts as well, in a JSON of no known format.
+    inner: Mapping[tuple[str, ...], Fields] = field(default_factory=dict)
 
     @property
     def described(self) -> str:
@@ -175,9 +182,13 @@ class Detected:
         user_fields = {"group": self.choice.group_field}
         if self.fields is not None:  # which has the date as well
             convert = generic(self.fields)
+            if self.inner:
+                convert = with_inner_posts(convert, self.inner)
         else:
             assert self.known_format is not None
             convert = self.known_format.converter(self.names, self.flat)
+            if self.known_format.name == ARCHIVE:
+                convert = with_long_texts(convert, long_texts(Path(self.source)))
             user_fields = {"created_at": self.choice.date_field, **user_fields}
         chosen = {
             target: name for target, name in user_fields.items() if name is not None
@@ -246,7 +257,8 @@ def detect(source: Input, choice: Choice) -> Detected:
                 return _sheet(source, look)
         head, ended = _head(unpack(raw))
         # Before its bytes are taken for a text in UTF-16.
-        refuse_foreign(source.name, head)
+        if comment_element(head) is None:
+            refuse_foreign(source.name, head)
         if encoding is None:
             encoding = detect_encoding(head)
         if encoding != UTF8:
@@ -255,6 +267,8 @@ def detect(source: Input, choice: Choice) -> Detected:
         return Detected(source.name, "empty", "", "", packed, "empty")
     head = head.removeprefix(_BOM)
     look = replace(look, encoding=encoding, sample=_sample(head, ended))
+    if element := comment_element(head):
+        return look.comments(element, head)
     first_line = next((line for _, line in look.sample if line.strip()), b"")
     begin = head.lstrip()
     suffix = plain_suffix(source.name)
@@ -424,6 +438,22 @@ class _Look:
             prefixes=document.prefixes,
         )
 
+    def comments(self, element: str, head: bytes) -> Detected:
+        """XML with comments."""
+        records = _good(islice(xml_rows(io.BytesIO(head), element), ROWS))
+        if not records:
+            raise InputError(
+                f"{self.name}: is an export without a comment; {_EXPECTED}"
+            )
+        return self.detected(
+            "XML",
+            "xml",
+            _names(records),
+            platform=self._chosen(known_format(records), records),
+            records=records,
+            prefixes=(element,),
+        )
+
     def documents(self, head: bytes) -> Detected | None:
         """Lines that are each a document around records with the fields, such as an API's pages.
 
@@ -541,6 +571,7 @@ class _Look:
         choice = self.choice
         where = where or self.name
         flat: Fields | None = None
+        inner: Mapping[tuple[str, ...], Fields] = {}
         remarks: list[str] = []
         if (
             len(records) == 1
@@ -570,6 +601,9 @@ class _Look:
             if fields is None:
                 fields = find_fields(names, where, choice, records[:_SHOWN])
                 fields, remarks = checked(fields, records, where)
+                if kind in ("json", "jsonl"):
+                    inner, unread = inner_posts(records, where)
+                    remarks += unread
             text = " + ".join(fields.texts) if fields.joined else fields.texts[0]
             own_id = fields.ids[0]
             description += " with texts in HTML" if fields.html else ""
@@ -592,6 +626,7 @@ class _Look:
             self.encoding,
             flat=flat,
             remarks=tuple(remarks),
+            inner=inner,
             **layout,
         )
 

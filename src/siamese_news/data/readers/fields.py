@@ -54,7 +54,7 @@ BODIES = tuple(
 TEXTS = (
     *"""
     full_text text tweet_text post_text content body message tweet post caption comment selftext
-    rawcontent video_description message_text
+    rawcontent video_description message_text comment_text reply_text answer_text
     """.split(),
     *BODIES,
 )
@@ -81,7 +81,7 @@ TITLES = (
 )
 # Links between posts: `reply_to` the post that one answers, `thread` the post that began the whole
 # conversation, `quotes` and `retweet_of` the post that one shows, all as the ids of those posts;
-# `channel` the place of the post (a subreddit, a chat).
+# `channel` the place of the post (a subreddit, a chat). `edited_at` tells versions of a post apart.
 METADATA: Mapping[str, Sequence[str]] = {
     name: columns.split()
     for name, columns in {
@@ -95,6 +95,7 @@ METADATA: Mapping[str, Sequence[str]] = {
             data_publicacao data_de_criacao criado_em publicado_em data_hora data
             дата дата_публикации время 日付 日時 投稿日時 投稿日 发布时间 发布日期
         """,
+        "edited_at": "edited_at editedat last_edited_at",
         "lang": "lang language sprache idioma langue",
         "author": """
             author author_username username user_name screen_name user_screen_name user handle

@@ -166,8 +166,11 @@ def from_v1(record: Record) -> Converted:
     )
 
 
+ARCHIVE = "Twitter archive"
+
+
 @_known(
-    "Twitter archive",
+    ARCHIVE,
     "`tweets.js`: `window.YTD.tweets.part0 = […]`",
     "tweet.full_text",
     "tweet.id_str",
@@ -385,7 +388,8 @@ def _from_mastodon(status: Record) -> Converted:
         ),
         {**status, "shown": original},
         # Mastodon has the quoted status one level deeper than other servers.
-        "created_at lang=shown.language author=account.acct url=shown.card.url permalink=url|uri "
+        "created_at edited_at lang=shown.language author=account.acct url=shown.card.url "
+        "permalink=url|uri "
         "reply_to=in_reply_to_id quotes=shown.quote.quoted_status.id|shown.quote.id "
         "retweet_of=reblog.id",
     )
@@ -821,5 +825,109 @@ def _from_discord(message: Record) -> Converted:
         id_value(message.get("id"), "id"),
         text,
         message,
-        "created_at=timestamp author=author.name reply_to=reference.messageId",
+        "created_at=timestamp edited_at=timestampEdited author=author.name "
+        "reply_to=reference.messageId",
+    )
+
+
+@_known(
+    "Hacker News",
+    "`by`, `id`, `time`, `type` of its API, of BigQuery or in `hits` of Algolia; HTML is taken out",
+    "title, text",
+    "id",
+    matches=lambda record: (
+        record.keys() >= {"by", "id", "time", "type"}
+        or record.keys() >= {"objectID", "created_at_i", "author"}
+    ),
+    inside=("hits",),
+    flat=True,
+)
+def _from_hacker_news(item: Record) -> Converted:
+    """A story or a comment; `DELETED` without either a title or a text."""
+    words = [
+        item.get("title"),
+        item.get("comment_text") or item.get("story_text") or item.get("text"),
+    ]
+    if not any(words):
+        return DELETED
+    post_id = id_value(item.get("id") or item.get("objectID"), "id")
+    return post_of(
+        post_id,
+        "\n".join(without_html(text_value(word, "text")) for word in words if word),
+        item,
+        "created_at=time|created_at author=by|author url reply_to=parent|parent_id thread=story_id",
+        permalink=f"https://news.ycombinator.com/item?id={post_id}",
+    )
+
+
+@_known(
+    "VK",
+    "`owner_id`, `from_id`, `date`, `text` of `wall.get`, also in `response.items`; a repost has the "
+    "text of its original",
+    "text, copy_history.text",
+    "owner_id + id",
+    matches=has("id", "owner_id", "from_id", "date", "text"),
+    inside=("response.items", "items"),
+)
+def _from_vk(record: Record) -> Converted:
+    """A post of a wall, or a comment below one; an id counts the posts of its wall alone."""
+    originals = record.get("copy_history") or ()
+    words = [record["text"], *(original.get("text") for original in originals)]
+    owner = record["owner_id"]
+    number = record["id"]
+    wall = f"{owner}_"
+    post_id = id_value(f"{wall}{number}", "id")
+    answered = record.get("reply_to_comment") or record.get("post_id")
+    return post_of(
+        post_id,
+        "\n".join(text_value(word, "text") for word in words if word),
+        record,
+        "created_at=date author=from_id",
+        reply_to=f"{wall}{answered}" if answered else None,
+        retweet_of=next((f"{o['owner_id']}_{o['id']}" for o in originals), None),
+        permalink=f"https://vk.com/wall{post_id}",
+    )
+
+
+@_known(
+    "Disqus",
+    "`<disqus>`: the XML of an export; HTML is taken out",
+    "message",
+    "dsq:id",
+    matches=has("dsq:id", "message", "createdAt"),
+)
+def _from_disqus(record: Record) -> Converted:
+    """A comment; None for spam."""
+    if "true" in (record.get("isDeleted"), record.get("isSpam")):
+        return None if record.get("isSpam") == "true" else DELETED
+    return post_of(
+        id_value(record["dsq:id"], "dsq:id"),
+        without_html(text_value(record["message"], "message")),
+        record,
+        "created_at=createdAt author=author.username|author.name thread=thread.dsq:id "
+        "reply_to=parent.dsq:id",
+    )
+
+
+@_known(
+    "WordPress comments",
+    "`<rss>` with `wp:comment`: the XML of an export; HTML is taken out, the posts are not read",
+    "wp:comment_content",
+    "wp:comment_id",
+    matches=has("wp:comment_id", "wp:comment_content"),
+    local_ids=True,
+)
+def _from_wordpress(record: Record) -> Converted:
+    """A comment; None for spam, and for notices that another blog links here."""
+    kinds = (record.get("wp:comment_approved"), record.get("wp:comment_type"))
+    if not {"spam", "trash", "pingback", "trackback"}.isdisjoint(kinds):
+        return None
+    answered = record.get("wp:comment_parent")
+    return post_of(
+        id_value(record["wp:comment_id"], "wp:comment_id"),
+        without_html(text_value(record["wp:comment_content"], "wp:comment_content")),
+        record,
+        "created_at=wp:comment_date_gmt|wp:comment_date author=wp:comment_author "
+        f"thread={CONTEXT}.link permalink={CONTEXT}.link channel={CONTEXT}.title",
+        reply_to=None if answered == "0" else answered,
     )

@@ -4,7 +4,7 @@ Several readers can share the same files, so that exactly one of them reads each
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -282,6 +282,35 @@ def _second_try(convert: Convert, record: Record, row: Any, detected: Detected) 
     except SHAPE as error:
         message = f"not in the shape of {detected.format} ({type(error).__name__})"
         return BadRow("unexpected shape", message)
+
+
+# The fields with the time of the last edit, by which formats with versions of a post are known.
+EDITED = frozenset(("edited_at", "timestampEdited"))
+
+
+def without_older(
+    posts: Sequence[Post],
+    lines: Sequence[int],
+    latest: Mapping[str, str],
+    source: Input,
+) -> tuple[list[Post], list[int], list[Rejection]]:
+    """The posts and lines without older versions of edited posts, and the rejections of these.
+
+    `latest` has the time of the last edit of each post that was edited, by its id.
+    """
+    newest: list[Post] = []
+    newest_lines: list[int] = []
+    older: list[Rejection] = []
+    for post, line in zip(posts, lines, strict=True):
+        if post.metadata.get("edited_at", "") >= latest.get(post.id, ""):
+            newest.append(post)
+            newest_lines.append(line)
+            continue
+        message = f"the post '{post.id}' was edited again, at {latest[post.id]}"
+        row = shown({"id": post.id, "text": post.text})
+        bad = BadRow("older version", message)
+        older.append(Rejection(source.name, line, bad, row))
+    return newest, newest_lines, older
 
 
 def with_ids_of_their_own(

@@ -12,7 +12,7 @@ from siamese_news.data.readers.dates import check_format, order_of
 from siamese_news.data.readers.delimited import TABLES, table_rows
 from siamese_news.data.readers.detect import Detected, detect
 from siamese_news.data.readers.documents import document_rows
-from siamese_news.data.readers.duplicates import PostIds, SameIdError
+from siamese_news.data.readers.duplicates import PostIds, SameIdError, differ
 from siamese_news.data.readers.encodings import as_utf8
 from siamese_news.data.readers.fields import Choice, value_at
 from siamese_news.data.readers.inputs import (
@@ -24,6 +24,7 @@ from siamese_news.data.readers.inputs import (
     find_inputs,
 )
 from siamese_news.data.readers.rows import (
+    EDITED,
     Counts,
     Rejection,
     Share,
@@ -31,14 +32,16 @@ from siamese_news.data.readers.rows import (
     owners,
     post_blocks,
     with_ids_of_their_own,
+    without_older,
 )
+from siamese_news.data.readers.xml_comments import xml_rows
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write, unpack
 from siamese_news.utils.terminal import clean, counted
 
 # The endings of files of posts in a folder.
-SUFFIXES = (*LINES, ".json", ".geojson", *TABLES, *PARQUET, ".xlsx", ".js")
+SUFFIXES = (*LINES, ".json", ".geojson", *TABLES, *PARQUET, ".xlsx", ".js", ".xml")
 
 
 class PostStream:
@@ -149,6 +152,7 @@ class PostStream:
             )
         self.counts = Counts(unreadable=len(self.unreadable))
         self.places: list[int] = []
+        self._latest = self._edits()
 
     @property
     def total_bytes(self) -> int | None:
@@ -186,6 +190,11 @@ class PostStream:
                 for posts, lines, rejections in post_blocks(
                     rows, source, detected, counts
                 ):
+                    if self._latest:
+                        posts, lines, older = without_older(
+                            posts, lines, self._latest, source
+                        )
+                        rejections += older
                     try:
                         kept_rows, repeated = with_ids_of_their_own(
                             posts,
@@ -286,6 +295,8 @@ class PostStream:
                         and detected.known_format.context
                     )
                     yield from document_rows(stream, detected.prefixes, context=context)
+                elif detected.kind == "xml":
+                    yield from xml_rows(stream, detected.prefixes[0])
                 elif detected.table is not None:
                     yield from as_written(
                         table_rows(stream, detected.table), detected.table.names
@@ -294,6 +305,26 @@ class PostStream:
             finally:
                 self._raw = None
                 raw.close()
+
+    def _edits(self) -> dict[str, str]:
+        """The time of the last edit of each post that was edited, by its id.
+
+        Only files that can have several versions of a post are read for it.
+        """
+        latest: dict[str, str] = {}
+        for source, detected in zip(self._inputs, self.detected, strict=True):
+            one_export = detected.kind == "json" and len(self._inputs) == 1
+            if one_export or EDITED.isdisjoint(detected.names):
+                continue
+            source.spool()
+            rows = islice(self._rows(source, detected, None), self._first_rows)
+            for posts, _, _ in post_blocks(rows, source, detected, Counts()):
+                for post in posts:
+                    edited = post.metadata.get("edited_at", "")
+                    once = detected.platform_ids or not differ(post.id)
+                    if once and edited > latest.get(post.id, ""):
+                        latest[post.id] = edited
+        return latest
 
     def _with_order(self, source: Input, detected: Detected) -> Detected:
         """The format with the order of day and month, by all dates if the first tell none."""

@@ -319,6 +319,9 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
         elif isinstance(value, str | int | float) and str(value).lower() not in _NONE:
             unread = date is None and isinstance(value, str) and not _ZERO.match(value)
             _lose(metadata, UNREAD if unread else name)
+    elif name == "edited_at":
+        if (date := iso_date(value)) is not None:
+            metadata[name] = date
     elif name in LINKS and isinstance(value, str | float):
         _put_link(metadata, name, value)
     elif isinstance(value, str):

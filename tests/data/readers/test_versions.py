@@ -1,0 +1,77 @@
+"""Versions of a post that was edited: the last one is read, wherever it is."""
+
+import gzip
+import json
+
+import pytest
+
+from siamese_news.data.readers import open_posts
+from siamese_news.data.readers.rows import Share
+
+
+def note(id, text, edited=None):
+    return {
+        "id": id,
+        "account": {"acct": "rosa"},
+        "content": f"<p>{text}</p>",
+        "created_at": "2026-03-02T08:00:00Z",
+        "edited_at": edited,
+        "uri": f"https://example.social/{id}",
+    }
+
+
+VERSIONS = [
+    note("7", "the riber", "2026-03-02T08:05:00Z"),
+    note("8", "tea"),
+    note("7", "the river rises", "2026-03-02T09:30:00Z"),
+    note("7", "the riber"),
+    note("7", "the river rises", "2026-03-02T09:30:00Z"),
+]
+
+
+def written(path, rows):
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    path.write_bytes(
+        gzip.compress(lines.encode()) if path.suffix == ".gz" else lines.encode()
+    )
+    return path
+
+
+def texts(stream):
+    return {post.id: post.text for post in stream}
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_the_last_edit_is_read_in_every_pass(tmp_path, name):
+    stream = open_posts([written(tmp_path / name, VERSIONS)])
+    for _ in range(2):
+        assert texts(stream) == {"7": "the river rises", "8": "tea"}
+        assert stream.counts.reasons == {"older version": 2, "duplicate id": 1}
+    assert "2 older version" in str(stream.counts)
+
+
+def test_the_last_edit_may_be_in_another_file_and_part(tmp_path):
+    written(tmp_path / "a.jsonl", VERSIONS[:2])
+    written(tmp_path / "b.jsonl", VERSIONS[2:])
+    assert texts(open_posts([tmp_path]))["7"] == "the river rises"
+    parts = [open_posts([tmp_path], share=Share(n, 2)) for n in range(2)]
+    assert [post.text for part in parts for post in part].count("the river rises") == 1
+    assert sum(part.counts.reasons.get("older version", 0) for part in parts) == 2
+
+
+def test_a_table_with_a_column_of_edits(tmp_path):
+    path = tmp_path / "posts.csv"
+    path.write_text(
+        "id,text,last_edited_at,edited_at\n"
+        "1859438947518565999,old,,2026-03-02 10:00\n"
+        "1859438947518565999,new,,2026-03-02 11:00\n"
+    )
+    assert texts(open_posts([path])) == {"1859438947518565999": "new"}
+
+
+def test_numbers_of_chats_are_no_versions(tmp_path):
+    path = tmp_path / "posts.csv"
+    path.write_text(
+        "id,text,channel,edited_at\n1,cats sleep,cats,\n1,dogs bark,dogs,2026-03-02 11:00\n"
+    )
+    assert sorted(texts(open_posts([path])).values()) == ["cats sleep", "dogs bark"]
