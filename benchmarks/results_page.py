@@ -1,8 +1,8 @@
-"""Write RESULTS.md from its text (`results/page.md.j2`) and its tables (`results/*.json`).
+"""Write the pages of figures (`results/*.md`) from their texts (`*.md.j2`) and tables (`*.json`).
 
 A data file has the command that prints the table, the revision, date and machine of the figures,
 the columns with their alignment, and the rows. `goals` compares them with the goals. `python -m
-benchmarks.results_page` writes the page.
+benchmarks.results_page` writes the pages; RESULTS.md, the short page above them, is written by hand.
 """
 
 import json
@@ -15,7 +15,6 @@ from benchmarks.goals import goals_table
 
 HERE = Path(__file__).parent
 DATA = HERE / "results"
-PAGE = HERE / "RESULTS.md"
 KEYS = {"command", "revision", "date", "machine", "columns", "align", "rows"}
 
 
@@ -50,13 +49,18 @@ def table(name: str) -> str:
     return "\n".join([*lines, "", source])
 
 
-def page() -> str:
-    """RESULTS.md as a text."""
+def pages() -> dict[Path, str]:
+    """The text of each page, by its file."""
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
-    text = (DATA / "page.md.j2").read_text(encoding="utf-8")
     tables = {path.stem: read(path.stem) for path in DATA.glob("*.json")}
-    return environment.from_string(text).render(table=table, goals=goals_table(tables))
+    return {
+        template.with_suffix(""): environment.from_string(
+            template.read_text(encoding="utf-8")
+        ).render(table=table, goals=goals_table(tables))
+        for template in sorted(DATA.glob("*.md.j2"))
+    }
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    for file, text in pages().items():
+        file.write_text(text, encoding="utf-8")

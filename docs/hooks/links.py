@@ -24,6 +24,7 @@ OUTSIDE = (
     "SECURITY.md",
     "CHANGELOG.md",
     "benchmarks/*.md",
+    "benchmarks/results/*.md",
 )
 _LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?(\))")
 _CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", flags=re.S | re.M)
