@@ -26,10 +26,11 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 from scipy.optimize import minimize
 
 from benchmarks.calibration_pools import Shape, shapes
-from siamese_news.model.calibration import SIDES, Calibration, Evidence, probability
+from siamese_news.model.calibration import SIDES, Calibration, Evidence
 from siamese_news.model.folder import write_sums
 from siamese_news.model.loading import open_model
 from siamese_news.model.text_model import PRETRAINED, TextModel
@@ -241,9 +242,9 @@ def _mixture(
 
     def cost(weights: Floats) -> tuple[float, Floats]:
         of_asked, of_many, of_few = np.split(weights, ends[:-1])
-        gate = probability(ask @ of_asked)
+        gate = special.expit(ask @ of_asked)
         share = gate[number]
-        high, low = probability(much @ of_many), probability(little @ of_few)
+        high, low = special.expit(much @ of_many), special.expit(little @ of_few)
         mixed = np.clip(share * high + (1 - share) * low, 1e-9, 1 - 1e-9)
         loss = -weight @ (truth * np.log(mixed) + (1 - truth) * np.log(1 - mixed))
         slope = weight * (mixed - truth) / (mixed * (1 - mixed))
@@ -274,7 +275,7 @@ def _logistic(features: Floats, truth: Floats, weight: Floats) -> dict[str, floa
     def cost(weights: Floats) -> tuple[float, Floats]:
         logits = scaled @ weights
         loss = weight @ (np.logaddexp(0, logits) - truth * logits)
-        return float(loss), (weight * (probability(logits) - truth)) @ scaled
+        return float(loss), (weight * (special.expit(logits) - truth)) @ scaled
 
     best = _least(cost, np.zeros(scaled.shape[1]), [0])
     return standard.named("counted", best)

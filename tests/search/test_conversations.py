@@ -32,7 +32,7 @@ def linked(id, reply_to=None, **metadata):
 def rows_of(posts, found, most=100):
     links = Links(posts)
     scored = [Found("a", post, 1 - n / 1000, n + 1) for n, post in enumerate(found)]
-    return links, list(thread_rows(find_threads(links, scored, most=most), posts))
+    return links, list(thread_rows(find_threads(links, scored, limit=most), posts))
 
 
 def test_a_thread_has_what_is_answered_and_the_replies_in_reading_order():
@@ -75,7 +75,7 @@ def test_a_conversation_is_one_thread_where_one_list_is_for_several_articles(
         tmp_path / "one.jsonl", rows if ranked else [row[:3] for row in rows]
     )
     posts = [linked("1"), linked("2", "1"), linked("3", "2")]
-    found, said = bring_threads(path, posts, most=10)
+    found, said = bring_threads(path, posts, limit=10)
     assert [(r["article"], r.get("rank"), r["thread_rank"]) for r in found] == [
         ("a", 1, 1),
         ("b", 2, 1),
@@ -90,7 +90,7 @@ def test_lists_of_several_articles_keep_their_threads_apart(tmp_path, ranked):
     path = results_of(
         tmp_path / "two.jsonl", rows if ranked else [row[:3] for row in rows]
     )
-    found, _ = bring_threads(path, [linked("1"), linked("2", "1")], most=10)
+    found, _ = bring_threads(path, [linked("1"), linked("2", "1")], limit=10)
     assert [
         (r["article"], r["post"], r.get("rank"), r["thread_rank"]) for r in found
     ] == [
@@ -260,7 +260,7 @@ def test_the_command(dump, ending):
 def test_a_found_post_without_terms_has_an_empty_cell(dump):
     row = {"article": "a", "rank": 1, "score": 0.9, "post": "1", "text": "x"}
     results = write(dump / "found.jsonl", [row | {"terms": []}])
-    rows, _ = bring_threads(results, [Post("1", "the bridge fell")], most=10)
+    rows, _ = bring_threads(results, [Post("1", "the bridge fell")], limit=10)
     cells = io.StringIO()
     write_rows(cells, rows, "csv", columns=["post", "terms"])
     assert cells.getvalue().splitlines() == ["post,terms", "1,"]

@@ -238,7 +238,9 @@ def test_blocks_are_rows_of_the_input_whatever_the_dates_leave(monkeypatch):
     said, done = [], []
     pool = StreamPool(posts)
     pool.on_second_pass = said.append
-    pool.observe(scorer, window, done=1, report=lambda blocks, _: done.append(blocks))
+    pool.observe(
+        scorer, window, finished_blocks=1, report=lambda blocks, _: done.append(blocks)
+    )
     assert done == [2, 3]
     assert said == ["because"]
     turn = StreamPool(posts).parts(scorer, 1, window, None)

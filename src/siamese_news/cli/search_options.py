@@ -71,7 +71,7 @@ def search_command(
             f"{flag}/--no-{name}" if kind == bool | None else flag,
             help=(helps or {}).get(name, option.help),
             metavar=option.metavar,
-            min=option.least,
+            min=option.minimum,
             rich_help_panel=_PANEL_OF.get(name),
         )
         kind = _TYPES.get(kind, kind)

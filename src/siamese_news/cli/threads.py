@@ -56,7 +56,7 @@ def threads(
     assert out is not None and format is not None
     check_query_output(query, results, force=force)
     pool = file_pool(query)
-    rows, remarks = bring_threads(results, pool, most=most)
+    rows, remarks = bring_threads(results, pool, limit=most)
     echo(str(pool.stream.counts))
     with open_output(out, format) as (target, _):
         write_rows(target, rows, format, columns=THREADED)

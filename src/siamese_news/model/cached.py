@@ -25,23 +25,23 @@ Text = TypeVar("Text")
 
 
 def cached_values(
-    what: str,
+    purpose: str,
     folder: Path,
     names: Sequence[str],
     texts: Sequence[Text],
-    read: Callable[[Sequence[Text]], NDArray[np.floating]],
+    compute: Callable[[Sequence[Text]], NDArray[np.floating]],
     together: int = 256,
 ) -> NDArray[np.float16]:
     """(n, D) values that the model of a folder computes from n texts, to three digits.
 
     They are saved in the user's cache as they are computed, by a hash of the model's files and of
-    each text's name, and only texts without a saved value are read, `together` at a time. `what`
+    each text's name, and only texts without a saved value are read, `together` at a time. `purpose`
     they are for is part of the file's name and is shown with the progress.
     """
     from rich.console import Console
     from rich.progress import track
 
-    name = f"{what}-{folder_hash(folder)[:32]}.sqlite"
+    name = f"{purpose}-{folder_hash(folder)[:32]}.sqlite"
     keys = [
         blake2b(n.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         for n in names
@@ -54,22 +54,22 @@ def cached_values(
                 "create table if not exists said (text blob primary key, value blob)"
             )
             value_of: dict[bytes, bytes] = {}
-            for part in _parts(keys, _LOOKED_UP):
-                marks = ",".join("?" * len(part))
+            for batch in _parts(keys, _LOOKED_UP):
+                marks = ",".join("?" * len(batch))
                 stored = store.execute(
-                    f"select * from said where text in ({marks})", part
+                    f"select * from said where text in ({marks})", batch
                 )
                 value_of.update(stored)
             missing = _parts([key for key in new if key not in value_of], together)
-            for part in track(
+            for batch in track(
                 missing,
-                what.replace("-", " "),
+                purpose.replace("-", " "),
                 console=Console(stderr=True),
                 transient=True,
                 disable=not missing or not sys.stderr.isatty(),
             ):
                 try:
-                    values = read([new[key] for key in part]).astype(np.float16)
+                    values = compute([new[key] for key in batch]).astype(np.float16)
                 except InputError:
                     raise
                 except (RuntimeError, ValueError, TypeError, IndexError) as error:
@@ -78,7 +78,7 @@ def cached_values(
                         f"({error}); their values are kept, and the same command continues there"
                     ) from error
                 rows = [
-                    (key, row.tobytes()) for key, row in zip(part, values, strict=True)
+                    (key, row.tobytes()) for key, row in zip(batch, values, strict=True)
                 ]
                 value_of.update(rows)
                 with store:

@@ -72,10 +72,10 @@ class Evidence:
     article: float = 0.0
     short: float = 0.0
 
-    def at(self, place: int) -> float:
+    def at(self, rank: int) -> float:
         """The score at a place of a pool of 100 posts or more."""
         deep = min(self.posts / _DEEP, 1.0)
-        return self.scores[min(math.ceil(place * deep), len(self.scores)) - 1]
+        return self.scores[min(math.ceil(rank * deep), len(self.scores)) - 1]
 
     def asked(self) -> NDArray[np.float64]:
         """(5,) the features of how likely many posts answer (``SIDES["asked"]``).
@@ -124,11 +124,6 @@ def _log(scores: NDArray[np.floating] | float) -> NDArray[np.float64]:
     return np.log(positive + _FLOOR)
 
 
-def probability(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The logistic function."""
-    return special.expit(logits)
-
-
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """Turns scores of a list into relevance, the probability that a post is relevant.
@@ -163,10 +158,12 @@ class Calibration:
         self, scores: NDArray[np.floating], evidence: Evidence
     ) -> NDArray[np.float64]:
         """(N,) the mixture of many and few, before the posts are counted."""
-        asked, many, few = map(self.weights_of, ("asked", "many", "few"))
-        share = probability(evidence.asked() @ asked)
-        chances = share * probability(evidence.many(scores) @ many)
-        chances += (1 - share) * probability(evidence.few(scores) @ few)
+        kind_weights, many_weights, few_weights = map(
+            self.weights_of, ("asked", "many", "few")
+        )
+        share = special.expit(evidence.asked() @ kind_weights)
+        chances = share * special.expit(evidence.many(scores) @ many_weights)
+        chances += (1 - share) * special.expit(evidence.few(scores) @ few_weights)
         return chances
 
     def relevance(
@@ -178,7 +175,7 @@ class Calibration:
         """
         best = self.mixed(np.array(evidence.scores), evidence)
         features = evidence.counted(self.mixed(scores, evidence), best)
-        chances = probability(features @ self.weights_of("counted"))
+        chances = special.expit(features @ self.weights_of("counted"))
         return np.where(np.asarray(scores) > 0, np.floor(chances * 1e6) / 1e6, 0.0)
 
     def plain(self) -> dict[str, Any]:

@@ -230,18 +230,18 @@ def check_arrays(
                 f"{expected_dtype}; the weights were changed: train the model again or copy it anew"
             )
     for name in sorted(arrays.keys() | expected.keys()) if shapes else ():
-        there, wanted = (
+        there, expected_shape = (
             of[name].shape if name in of else None for of in (arrays, expected)
         )
-        if there != wanted:
-            raise ValueError(f"{name} has the shape {there}, expected {wanted}")
+        if there != expected_shape:
+            raise ValueError(f"{name} has the shape {there}, expected {expected_shape}")
 
 
-def check_finite(what: str, *arrays: np.ndarray) -> None:
+def check_finite(source: str, *arrays: np.ndarray) -> None:
     """Raise an `InputError` for NaN and infinity in the output of a model."""
     if not all(np.isfinite(array).all() for array in arrays):
         raise InputError(
-            f"{what}: the model returns NaN or infinity; its weights are broken: copy its folder "
+            f"{source}: the model returns NaN or infinity; its weights are broken: copy its folder "
             "again, or train it again with a smaller learning rate"
         )
 
@@ -253,11 +253,11 @@ def folder_sha256(path: str | Path) -> str:
 
 def _check_sizes(folder: Path) -> None:
     """Refuse files that are read as a whole and are larger than training writes them."""
-    for name, most in _LARGEST.items():
+    for name, limit in _LARGEST.items():
         path = folder / name
-        if path.is_file() and (size := path.stat().st_size) > most:
+        if path.is_file() and (size := path.stat().st_size) > limit:
             raise InputError(
-                f"{path}: has {size:,} bytes, expected at most {most:,}; copy the model folder "
+                f"{path}: has {size:,} bytes, expected at most {limit:,}; copy the model folder "
                 "again"
             )
 

@@ -146,21 +146,21 @@ def _problem(path: Path) -> str:
         settings = json.loads(path.read_bytes())
     if name == "modules.json":
         for module in settings if isinstance(settings, list) else [settings]:
-            kind, place = (
+            kind, module_path = (
                 str(module.get(key, "")) if isinstance(module, dict) else ""
                 for key in ("type", "path")
             )
             if not _MODULE.fullmatch(kind):
                 return f"names the class {kind[:80]!r}, which is not a known one of the library"
-            if Path(place).is_absolute() or ".." in Path(place).parts:
-                return f"names the place {place[:80]!r} outside the folder"
+            if Path(module_path).is_absolute() or ".." in Path(module_path).parts:
+                return f"names the place {module_path[:80]!r} outside the folder"
     for key, value in _pairs(settings):
         if key in ("auto_map", "custom_pipelines") or (
             key == "trust_remote_code" and value
         ):
             return f"has {key!r}, which names code"
-        named = key in _ACTIVATIONS and isinstance(value, str) and "." in value
-        if named and not _ACTIVATION.fullmatch(value):
+        names_class = key in _ACTIVATIONS and isinstance(value, str) and "." in value
+        if names_class and not _ACTIVATION.fullmatch(value):
             return f"names {value[:80]!r}, which is not an activation of torch"
     return ""
 

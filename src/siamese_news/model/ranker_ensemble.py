@@ -35,11 +35,11 @@ class RankerEnsemble:
     """
 
     def __init__(self, rankers: Sequence[TextRanker]) -> None:
-        first, *others = rankers
-        for other in others:
+        reference = rankers[0]
+        for ranker in rankers:
             if (
-                other.tokenizer_config != first.tokenizer_config
-                or other.vocabulary != first.vocabulary
+                ranker.tokenizer_config != reference.tokenizer_config
+                or ranker.vocabulary != reference.vocabulary
             ):
                 raise InputError(
                     "the rankers of an ensemble differ in their vocabulary or tokenizer; expected "
@@ -78,9 +78,19 @@ def open_ranker(path: str | Path) -> TextRanker | RankerEnsemble:
     """
     folder = Path(path)
     if folder.is_dir() and not (folder / "config.json").exists():
-        inside = sorted(part for part in folder.iterdir() if part.is_dir())
-        candidates = [place for part in inside for place in (part, part / "model")]
-        models = [place for place in candidates if (place / "config.json").is_file()]
+        inside = sorted(
+            subfolder for subfolder in folder.iterdir() if subfolder.is_dir()
+        )
+        candidates = [
+            candidate
+            for subfolder in inside
+            for candidate in (subfolder, subfolder / "model")
+        ]
+        models = [
+            candidate
+            for candidate in candidates
+            if (candidate / "config.json").is_file()
+        ]
         if models:
             return RankerEnsemble([TextRanker.load(model) for model in models])
     return TextRanker.load(folder)

@@ -268,13 +268,15 @@ class Model(TextModel, nn.Module):
     ) -> Iterator[tuple[list[int], Tensor]]:
         """Rows of `texts` and their vectors, by length; words are looked up once for many texts."""
         encoder = self.encoder
-        for block, ids, places in word_blocks(texts, max(WORD_BLOCK, batch_tokens)):
+        for block, ids, positions in word_blocks(texts, max(WORD_BLOCK, batch_tokens)):
             embeddings, _, weights = self.embedding(
                 torch.from_numpy(ids).to(device)[None]
             )
             words = Words(embeddings[0])
-            for batch in length_batches([len(text) for text in places], batch_tokens):
-                rows = pad([places[text] for text in batch]).to(device)
+            for batch in length_batches(
+                [len(text) for text in positions], batch_tokens
+            ):
+                rows = pad([positions[text] for text in batch]).to(device)
                 mask = rows >= 0
                 rows = rows.clamp(min=0)
                 shares = (weights[0][rows] * mask,) if encoder.uses_weights else ()
@@ -308,12 +310,12 @@ class Model(TextModel, nn.Module):
         words = np.arange(len(self.vocabulary), dtype=np.int64)
         parts = np.array_split(words, len(words) // 4096 + 1)
         table = np.concatenate([*self._both_heads(parts, "post")[1], np.ones(1)])
-        last = len(table) - 1  # the entry that every unknown word shares
+        unknown_row = len(table) - 1  # the entry that every unknown word shares
 
         def by_word(
             texts: Sequence[np.ndarray], side: Side
         ) -> tuple[np.ndarray, list[np.ndarray]]:
-            factors = [table[np.minimum(ids, last)] for ids in texts]
+            factors = [table[np.minimum(ids, unknown_row)] for ids in texts]
             return self.encode_ids(texts, side), factors
 
         return by_word
@@ -470,27 +472,27 @@ def heads(model: Model, ids: Tensor, side: Side) -> tuple[Tensor, Tensor]:
     The dense head reads a text as `Model.cut` returns it, the factors every word that has a vector;
     any other word, and padding, keeps the factor 1. The vectors are not normalized.
     """
-    read = ids != PAD
+    is_read = ids != PAD
     if model.embedding.unknown_weight == 0:
-        read &= ids < len(model.vocabulary)
+        is_read &= ids < len(model.vocabulary)
     # The words that are read come first, in their order.
-    order = (~read).to(torch.int8).argsort(dim=1, stable=True)
-    width = max(1, int(read.sum(1).max())) if len(ids) else 1
+    order = (~is_read).to(torch.int8).argsort(dim=1, stable=True)
+    width = max(1, int(is_read.sum(1).max())) if len(ids) else 1
     order = order[:, :width]
-    packed = ids.gather(1, order).masked_fill(~read.gather(1, order), PAD)
+    packed = ids.gather(1, order).masked_fill(~is_read.gather(1, order), PAD)
     inputs = model.embedding(packed)
     vectors, factors = model.encoder.heads(*inputs)
     limit = model.limits[f"{side}_tokens"]
     if limit is not None and width > limit:
         if model.limits["keep"] == "last":
             start = (packed != PAD).sum(1, keepdim=True).sub(limit).clamp(min=0)
-            places = start + torch.arange(limit, device=ids.device)
+            columns = start + torch.arange(limit, device=ids.device)
             inputs = tuple(
                 torch.take_along_dim(
-                    part, places if part.dim() == 2 else places[:, :, None], 1
+                    array, columns if array.dim() == 2 else columns[:, :, None], 1
                 )
-                for part in inputs
+                for array in inputs
             )
-        vectors = model.encoder(*(part[:, :limit] for part in inputs))
+        vectors = model.encoder(*(array[:, :limit] for array in inputs))
     ones = torch.ones_like(ids, dtype=factors.dtype)
     return vectors, ones.scatter(1, order, torch.where(packed != PAD, factors, 1.0))

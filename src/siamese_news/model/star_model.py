@@ -58,10 +58,10 @@ class StarModel(TableModel):
             batch = texts.take(rows)
             if not len(rows):
                 continue
-            words, places = np.unique(batch.flat, return_inverse=True)
+            words, rows_of_words = np.unique(batch.flat, return_inverse=True)
             weights = self._token_weights[batch.flat]
             encoded = self._encode_words(
-                self._matrix[words], places, weights, batch.offsets
+                self._matrix[words], rows_of_words, weights, batch.offsets
             )
             if mean is not None and matrix is not None:
                 encoded = product(unit(encoded) - mean, matrix)

@@ -51,18 +51,18 @@ class StarPass:
         self._scale = np.float32(options.get("scale") or 1 / math.sqrt(self._split[1]))
 
     def __call__(
-        self, words: Floats, places: Ints, token_weights: Floats, offsets: Ints
+        self, words: Floats, word_rows: Ints, token_weights: Floats, offsets: Ints
     ) -> Floats:
         """(B, E) of B texts with a token each, the shortest first, not normalized.
 
         Args:
             words: (U, E) distinct word vectors.
-            places: (N,) which of them each token is.
+            word_rows: (N,) which of them each token is.
             token_weights: (N,) of each token in the mean.
             offsets: (B + 1,) where the tokens of each text begin, and the end.
         """
         texts = _Texts(offsets)
-        shares = np.ones(len(places), np.float32)
+        shares = np.ones(len(word_rows), np.float32)
         if lead := self._options.get("lead"):
             shares /= 1 + texts.places.astype(np.float32) / np.float32(lead)
         if self._options["pooling"] == "idf_relay":
@@ -75,10 +75,10 @@ class StarPass:
                 means[rows] = (shares[tokens].reshape(len(nodes), 1, -1) @ nodes)[:, 0]
             return means
 
-        nodes = words[places]
+        nodes = words[word_rows]
         relay = start = mean(nodes)
         # Before the first ring a token is its word.
-        states, lookup = words, places
+        states, lookup = words, word_rows
         norm = 0
         cycles = self._options["cycles"]
         for cycle in range(cycles):
@@ -104,9 +104,9 @@ class StarPass:
             states, lookup = nodes, np.arange(len(nodes))
         pooled: Any = nodes if self._options["feed_forward"] else mean(nodes)
         # Where all weights of a text are 0, so is its mean.
-        both = (pooled * (texts.sums(shares)[:, None] > 0) + relay) / 2
+        vectors = (pooled * (texts.sums(shares)[:, None] > 0) + relay) / 2
         factor = self._weights.get("block_factor")
-        return both if factor is None else start + factor * (both - start)
+        return vectors if factor is None else start + factor * (vectors - start)
 
     def _ring(
         self, name: str, states: Floats, relay: Floats, lookup: Ints, texts: "_Texts"
@@ -235,9 +235,9 @@ class _Texts:
 
     def at(self, step: int) -> tuple[Ints, NDArray[np.bool_]]:
         """(N,) the token so many places on, and (N, 1) whether it is of the same text."""
-        places = self.places + step
-        real = (places >= 0) & (places < self.lengths[self.rows])
-        there = np.clip(np.arange(len(places)) + step, 0, len(places) - 1)
+        positions = self.places + step
+        real = (positions >= 0) & (positions < self.lengths[self.rows])
+        there = np.clip(np.arange(len(positions)) + step, 0, len(positions) - 1)
         return there, real[:, None]
 
     def top(self, x: Floats) -> Floats:
@@ -256,12 +256,12 @@ class _Texts:
         """Texts of one length: their rows, their tokens, and their states (b, S, E)."""
         changes = (np.flatnonzero(np.diff(self.lengths)) + 1).tolist()
         groups = []
-        for first, end in pairwise([0, *changes, len(self.lengths)]):
+        for start, end in pairwise([0, *changes, len(self.lengths)]):
             tokens = slice(
-                self.starts[first], self.starts[end - 1] + self.lengths[first]
+                self.starts[start], self.starts[end - 1] + self.lengths[start]
             )
-            nodes = states[tokens].reshape(end - first, self.lengths[first], -1)
-            groups.append((slice(first, end), tokens, nodes))
+            nodes = states[tokens].reshape(end - start, self.lengths[start], -1)
+            groups.append((slice(start, end), tokens, nodes))
         return groups
 
 

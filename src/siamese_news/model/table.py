@@ -67,11 +67,13 @@ class TableModel(TextModel):
         """(N,) the weight of each token in the sum of its text."""
         shares = np.ones(len(texts.flat), np.float32)
         if self._lead is not None:
-            places = np.arange(len(texts.flat)) - np.repeat(
+            positions = np.arange(len(texts.flat)) - np.repeat(
                 texts.offsets[:-1], texts.lengths
             )
             unit = np.float32(1)
-            shares = unit / (unit + places.astype(np.float32) / np.float32(self._lead))
+            shares = unit / (
+                unit + positions.astype(np.float32) / np.float32(self._lead)
+            )
         if self.config.get("weighting") == "idf":
             shares = self._token_weights[texts.flat] * shares
         return shares

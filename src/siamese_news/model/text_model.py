@@ -387,8 +387,8 @@ def _receive(model: TextModel, threads: int) -> None:
     threadpool_limits(threads)
 
 
-def _encode_block(work: tuple[Sequence[str], tuple[Any, ...]]) -> np.ndarray:
-    texts, options = work
+def _encode_block(job: tuple[Sequence[str], tuple[Any, ...]]) -> np.ndarray:
+    texts, options = job
     return _received.encode_ids(_received.token_ids(texts), *options)
 
 
@@ -400,7 +400,7 @@ def text_parts(
     of_terms = {
         name: array for name, array in arrays.items() if name.startswith(_TERMS)
     }
-    rest = {name: array for name, array in arrays.items() if name not in of_terms}
+    weights = {name: array for name, array in arrays.items() if name not in of_terms}
     head = TermHead.rebuilt(config.get("terms"), len(words))
     parts: TextParts = {
         "tokenizer": Tokenizer(words=words, **config["tokenizer"]),
@@ -414,4 +414,4 @@ def text_parts(
     check_arrays(folder, of_terms, {} if head is None else head.arrays(_TERMS))
     if head is not None:
         head.fill(of_terms[f"{_TERMS}frequencies"], of_terms[f"{_TERMS}pairs"])
-    return parts, rest
+    return parts, weights

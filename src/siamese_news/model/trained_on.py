@@ -114,8 +114,8 @@ class TrainingRecord:
 
     def tobytes(self) -> bytes:
         """The content of ``trained_on.bin``."""
-        parts = [self._parts[part] for part in _counts(self.plain())]
-        return b"".join(part.astype(_STORED).tobytes() for part in parts)
+        parts = [self._parts[key] for key in _counts(self.plain())]
+        return b"".join(key.astype(_STORED).tobytes() for key in parts)
 
     def _of(self, kind: str) -> dict[str, Hashes]:
         return {
@@ -124,12 +124,12 @@ class TrainingRecord:
             if part_kind == kind
         }
 
-    def _has(self, part: tuple[str, str], hashes: Iterable[int]) -> NDArray[np.bool_]:
-        return np.isin(np.array(list(hashes), np.uint64), self._parts.get(part, _NONE))
+    def _has(self, key: tuple[str, str], hashes: Iterable[int]) -> NDArray[np.bool_]:
+        return np.isin(np.array(list(hashes), np.uint64), self._parts.get(key, _NONE))
 
-    def _add(self, part: tuple[str, str], hashes: Iterable[int]) -> None:
+    def _add(self, key: tuple[str, str], hashes: Iterable[int]) -> None:
         new = np.array(list(hashes), np.uint64)
-        self._parts[part] = np.union1d(self._parts.get(part, _NONE), new)
+        self._parts[key] = np.union1d(self._parts.get(key, _NONE), new)
 
 
 def _counts(plain: Mapping[str, Any]) -> dict[tuple[str, str], int]:

@@ -76,8 +76,12 @@ def normal_form(text: str) -> str:
     body = _without_labels(_without_links(plain))
     words = same_text_key(body)
     if len(words) >= SHORT:
-        whole, _, last = body.rstrip(" |").rpartition(" ")
-        return same_text_key(whole) if last.endswith("...") and whole else words
+        complete_words, _, cut_word = body.rstrip(" |").rpartition(" ")
+        return (
+            same_text_key(complete_words)
+            if cut_word.endswith("...") and complete_words
+            else words
+        )
     signs = "".join(filter(_is_sign, body))
     return f"{words} {signs}".strip() or plain.strip()
 
@@ -96,7 +100,7 @@ def _without_labels(text: str) -> str:
     """The text without the hashtags that only label it."""
     chunks = text.split()
     end = len(chunks)
-    while end and _only_labels(chunks[end - 1]):
+    while end and not any(map(_is_content, _TAG.sub("", chunks[end - 1]))):
         end -= 1
     if end == 0:  # nothing but hashtags: they are the text
         return text
@@ -106,10 +110,8 @@ def _without_labels(text: str) -> str:
     return " ".join(chunks[:end])
 
 
-def _only_labels(chunk: str) -> bool:
-    """Whether a piece of text between blanks has no word or sign outside its hashtags."""
-    rest = _TAG.sub("", chunk)
-    return not any(c.isalnum() or _is_sign(c) for c in rest)
+def _is_content(character: str) -> bool:
+    return character.isalnum() or _is_sign(character)
 
 
 def _is_sign(character: str) -> bool:
@@ -118,6 +120,8 @@ def _is_sign(character: str) -> bool:
 
 def _near(forms: list[str], threshold: float) -> list[int]:
     """The component of each of some different normal forms."""
+    from scipy.sparse.csgraph import connected_components
+
     components = np.arange(len(forms))
     long = [row for row, form in enumerate(forms) if len(form) >= SHORT]
     if len(long) < 2:
@@ -125,18 +129,21 @@ def _near(forms: list[str], threshold: float) -> list[int]:
     shingles = [_shingles(forms[row]) for row in long]
     sizes = np.array([len(codes) for codes in shingles])
     matrix = _as_rows(shingles, sizes)
-    same = _by_numbers([forms[row] for row in long])
+    number_labels = _by_numbers([forms[row] for row in long])
     roots = np.arange(len(long))
     for band in _bands(shingles, threshold):
-        left, right = _proposed(band, same)
+        rows, partners = _proposed(band, number_labels)
         # Pairs that are already together, or of sizes too far apart, need no comparison.
-        small, large = np.sort(np.stack([sizes[left], sizes[right]]), axis=0)
-        keep = (roots[left] != roots[right]) & (small >= threshold * large)
-        left = left[keep]
-        right = right[keep]
-        near = _verified(matrix, sizes, left, right, threshold)
+        small, large = np.sort(np.stack([sizes[rows], sizes[partners]]), axis=0)
+        keep = (roots[rows] != roots[partners]) & (small >= threshold * large)
+        rows = rows[keep]
+        partners = partners[keep]
+        near = _verified(matrix, sizes, rows, partners, threshold)
         if near.any():
-            roots = _joined(roots, left[near], right[near])
+            pairs = (roots[rows[near]], roots[partners[near]])
+            graph = coo_array((near[near], pairs), shape=(len(long), len(long)))
+            _, component_of_root = connected_components(graph, directed=False)
+            roots = component_of_root[roots]
     components[long] = len(forms) + roots
     return components.tolist()
 
@@ -155,18 +162,6 @@ def _as_rows(shingles: Sequence[np.ndarray], sizes: np.ndarray) -> Any:
     ends = np.concatenate([[0], np.cumsum(sizes)])
     entries = (np.ones(len(columns), np.bool_), columns, ends)
     return csr_array(entries, shape=(len(shingles), np.iinfo(np.int64).max))
-
-
-def _joined(roots: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The components of the texts after those of these pairs are joined."""
-    from scipy.sparse.csgraph import connected_components
-
-    pairs = (roots[left], roots[right])
-    size = len(roots)
-    graph = coo_array((np.ones(len(left), np.bool_), pairs), shape=(size, size))
-    _, component_of_root = connected_components(graph, directed=False)
-    components: np.ndarray = component_of_root[roots]
-    return components
 
 
 def clusters_of(posts: Sequence[Post]) -> dict[str, tuple[int, int]]:
@@ -198,57 +193,60 @@ def _bands(shingles: list[np.ndarray], threshold: float) -> np.ndarray:
     bands = np.zeros((count, len(shingles)), np.uint64)
     # A few texts at a time: their codes stay in the cache of the processor.
     for start in range(0, len(shingles), _TOGETHER):
-        few = shingles[start : start + _TOGETHER]
-        starts = np.cumsum([0, *map(len, few[:-1])])
+        batch = shingles[start : start + _TOGETHER]
+        starts = np.cumsum([0, *map(len, batch[:-1])])
         # Of mixed numbers, a product with an odd one and a sum are a permutation: both wrap.
-        codes = mix(np.concatenate(few))
+        codes = mix(np.concatenate(batch))
         for band, dice_of_band in zip(bands, permutations, strict=True):
             for factor, added, weight in dice_of_band:
-                least = np.minimum.reduceat(codes * factor + added, starts)
-                band[start : start + _TOGETHER] += mix(least) * weight
+                minima = np.minimum.reduceat(codes * factor + added, starts)
+                band[start : start + _TOGETHER] += mix(minima) * weight
     return bands
 
 
 def _rows_of_a_band(threshold: float) -> int:
     """The most, up to 32, that hardly ever miss a pair at the threshold (`_MISS`)."""
-    rows = 1
-    for more in range(2, 33):
-        chance_to_miss = (1 - threshold**more) ** (_PERMUTATIONS // more)
-        if chance_to_miss <= _MISS:
-            rows = more
-    return rows
+    return max(
+        rows
+        for rows in range(1, 33)
+        if rows == 1 or (1 - threshold**rows) ** (_PERMUTATIONS // rows) <= _MISS
+    )
 
 
-def _proposed(band: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _proposed(
+    band: np.ndarray, number_labels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of texts with an equal band and equal numbers, near each other in sorted order."""
-    order = np.lexsort((same, band))
+    order = np.lexsort((number_labels, band))
     pairs = [np.empty((2, 0), np.intp)]
     for step in range(1, _NEIGHBORS + 1):
-        first = order[:-step]
-        second = order[step:]
-        equal = (band[first] == band[second]) & (same[first] == same[second])
+        earlier = order[:-step]
+        later = order[step:]
+        equal = (band[earlier] == band[later]) & (
+            number_labels[earlier] == number_labels[later]
+        )
         if not equal.any():
             break
-        pairs.append(np.stack([first[equal], second[equal]]))
-    left, right = np.concatenate(pairs, axis=1)
-    return left, right
+        pairs.append(np.stack([earlier[equal], later[equal]]))
+    rows, partners = np.concatenate(pairs, axis=1)
+    return rows, partners
 
 
 def _verified(
     matrix: Any,
     sizes: np.ndarray,
-    left: np.ndarray,
-    right: np.ndarray,
+    rows: np.ndarray,
+    partners: np.ndarray,
     threshold: float,
 ) -> np.ndarray:
     """Whether each pair has at least this Jaccard similarity, exactly."""
-    near = np.zeros(len(left), bool)
-    for start in range(0, len(left), _PAIRS):
-        some = slice(start, start + _PAIRS)
-        a = left[some]
-        b = right[some]
+    near = np.zeros(len(rows), bool)
+    for start in range(0, len(rows), _PAIRS):
+        chunk = slice(start, start + _PAIRS)
+        a = rows[chunk]
+        b = partners[chunk]
         common = matrix[a].multiply(matrix[b])
         shared = np.diff(common.indptr)
         in_either = sizes[a] + sizes[b] - shared
-        near[some] = shared >= threshold * in_either
+        near[chunk] = shared >= threshold * in_either
     return near

@@ -27,15 +27,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word, or two in a row, and the numbers of texts of a group and of the others with it.
+    """A word, or two in a row, and the numbers of texts with it in a group and elsewhere.
 
     `log_odds`, natural, says how much likelier it is in the group; `error` is its standard error. A
     word that is `sure` sets the group apart, corrected for all words and groups tried.
     """
 
     term: str
-    found: int
-    others: int
+    n_texts: int
+    n_other_texts: int
     log_odds: float
     error: float
     sure: bool
@@ -64,9 +64,9 @@ def wilson(hits: int, posts: int) -> tuple[float, float]:
     extra = _Z**2 / posts
     middle = share + extra / 2
     half = _Z * math.sqrt(share * (1 - share) / posts + extra / (4 * posts))
-    low = (middle - half) / (1 + extra)
-    high = (middle + half) / (1 + extra)
-    return (low if hits else 0.0), (high if hits < posts else 1.0)
+    lower = (middle - half) / (1 + extra)
+    upper = (middle + half) / (1 + extra)
+    return (lower if hits else 0.0), (upper if hits < posts else 1.0)
 
 
 def log_odds(counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
@@ -79,13 +79,13 @@ def log_odds(counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
     total = counts.sum(axis=0, keepdims=True)
     prior = PRIOR * total / max(int(total.sum()), 1)
     group = counts + prior
-    others = total - counts + prior
+    complement = total - counts + prior
 
     def odds(of: Floats) -> Floats:
         return np.log(of) - np.log(of.sum(axis=1, keepdims=True) - of)
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        return odds(group) - odds(others), np.sqrt(1 / group + 1 / others)
+        return odds(group) - odds(complement), np.sqrt(1 / group + 1 / complement)
 
 
 def words_of(groups: Sequence[Iterable[str]]) -> list[list[Word]]:
@@ -105,11 +105,11 @@ def words_of(groups: Sequence[Iterable[str]]) -> list[list[Word]]:
     counts = np.array(
         [[counts[term] for term in terms] for counts in counted], np.int64
     )
-    others = counts.sum(axis=0) - counts
+    complement = counts.sum(axis=0) - counts
     tried = sum(len(group) >= FEW for group in texts)
     odds, errors = log_odds(counts)
     tests = max(tried * len(terms), 1)
-    least = float(-special.ndtri(_SURE / 2 / tests))
+    critical_z = float(-special.ndtri(_SURE / 2 / tests))
     distinctive: list[list[Word]] = []
     for number, group in enumerate(texts):
         z = odds[number] / errors[number]
@@ -117,10 +117,10 @@ def words_of(groups: Sequence[Iterable[str]]) -> list[list[Word]]:
         order = order[: _LISTED if len(group) >= FEW else 0]
         columns = [
             counts[number],
-            others[number],
+            complement[number],
             odds[number],
             errors[number],
-            z >= least,
+            z >= critical_z,
         ]
         frequent = order[z[order] > 0]
         values = zip(*(column[frequent].tolist() for column in columns), strict=True)

@@ -38,13 +38,13 @@ class Thread:
     """The part of a conversation that belongs to found posts, known by the hashes of their ids.
 
     `key` is the post that began it, as far as that is known. `hits` are rows of the results, best
-    first; `shown` has each post's role, ``found``, ``answered`` or ``reply``; `left_out` counts the
+    first; `roles` has each post's, ``found``, ``answered`` or ``reply``; `left_out` counts the
     posts over the limit.
     """
 
     key: int
     hits: dict[int, Found] = field(default_factory=dict)
-    shown: dict[int, str] = field(default_factory=dict)
+    roles: dict[int, str] = field(default_factory=dict)
     left_out: int = 0
 
     @property
@@ -91,9 +91,9 @@ class Links:
 
     def below(self, post: int) -> list[int]:
         """The posts that answer this one, in the order of the files."""
-        first = np.searchsorted(self._answered, post, side="left")
+        start = np.searchsorted(self._answered, post, side="left")
         end = np.searchsorted(self._answered, post, side="right")
-        replies: list[int] = self._replies[first:end].tolist()
+        replies: list[int] = self._replies[start:end].tolist()
         return replies
 
     def key(self, post: int) -> int:
@@ -151,8 +151,8 @@ def read_found(path: Path) -> list[Found]:
     return rows
 
 
-def find_threads(links: Links, results: Sequence[Found], *, most: int) -> list[Thread]:
-    """The threads of the found posts, best first, with at most `most` posts each.
+def find_threads(links: Links, results: Sequence[Found], *, limit: int) -> list[Thread]:
+    """The threads of the found posts, best first, with at most `limit` posts each.
 
     A thread has its found posts, then the posts that they answer, from each upwards, then the
     replies, level by level. Each post is visited once, whatever the shape of the links.
@@ -164,14 +164,14 @@ def find_threads(links: Links, results: Sequence[Found], *, most: int) -> list[T
         thread = threads.setdefault((row.list, key), Thread(key))
         thread.hits.setdefault(post_hash, row)
     for thread in threads.values():
-        shown = dict.fromkeys(thread.hits, "found")
+        roles = dict.fromkeys(thread.hits, "found")
         for post_hash in thread.hits:
             parent, _ = links.above(post_hash)
-            while parent and parent not in shown:
-                shown[parent] = "answered"
+            while parent and parent not in roles:
+                roles[parent] = "answered"
                 parent, _ = links.above(parent)
         # Not reached yet if a post on the way is missing.
-        shown.setdefault(thread.key, "answered")
+        roles.setdefault(thread.key, "answered")
         level = list(thread.hits)
         walked = set(thread.hits)
         while level:
@@ -181,9 +181,9 @@ def find_threads(links: Links, results: Sequence[Found], *, most: int) -> list[T
             level = [reply for reply in below if reply not in walked]
             walked.update(level)
             for reply in level:
-                shown.setdefault(reply, "reply")
-        thread.shown = dict(islice(shown.items(), most))
-        thread.left_out = len(shown) - len(thread.shown)
+                roles.setdefault(reply, "reply")
+        thread.roles = dict(islice(roles.items(), limit))
+        thread.left_out = len(roles) - len(thread.roles)
     return sorted(
         threads.values(), key=lambda thread: [-score for score in thread.scores]
     )
@@ -193,23 +193,23 @@ def thread_rows(
     threads: Sequence[Thread], posts: Iterable[Post]
 ) -> Iterator[ResultRow]:
     """A row for each post of the threads, which are in reading order, with the texts of `posts`."""
-    wanted = {post for thread in threads for post in thread.shown}
+    thread_posts = {post for thread in threads for post in thread.roles}
     keys = {thread.key for thread in threads}
     texts: dict[int, Post] = {}
     names: dict[int, str] = {}
     for post in posts:
         post_hash = hash(post.id)
-        if post_hash in wanted:
+        if post_hash in thread_posts:
             texts.setdefault(post_hash, post)
             for link in ("reply_to", "thread"):
                 name = metadata_text(post, link) or ""
                 if hash(name) in keys:
                     names[hash(name)] = name
     for number, thread in enumerate(threads, 1):
-        own_posts = [post for post in thread.shown if post in texts]
+        own_posts = [post for post in thread.roles if post in texts]
         if thread.hits.keys().isdisjoint(own_posts):
             continue  # it was found among other posts
-        missing = len(thread.shown) - len(own_posts)
+        missing = len(thread.roles) - len(own_posts)
         best, mean = thread.scores
         article = next(iter(thread.hits.values())).article
         began = texts.get(thread.key)
@@ -228,7 +228,7 @@ def thread_rows(
                 **shared,
                 "article": article,
                 "depth": depth,
-                "role": thread.shown[post_hash],
+                "role": thread.roles[post_hash],
                 **post_columns(post),
                 "reply_to": metadata_text(post, "reply_to"),
                 "quotes": metadata_text(post, "quotes"),
@@ -242,15 +242,15 @@ def thread_rows(
 
 
 def bring_threads(
-    results: Path, posts: Iterable[Post], *, most: int
+    results: Path, posts: Iterable[Post], *, limit: int
 ) -> tuple[list[ResultRow], list[str]]:
-    """The rows of a file of threads with at most `most` posts each, and lines that sum them up.
+    """The rows of a file of threads with at limit `limit` posts each, and lines that sum them up.
 
     `results` is the file of the posts found in `posts`, which are read twice.
     """
     found_posts = read_found(results)
     links = Links(posts)
-    threads = find_threads(links, found_posts, most=most)
+    threads = find_threads(links, found_posts, limit=limit)
     rows = list(thread_rows(threads, posts))
     roles = Counter(row["role"] for row in rows)
     if not roles["found"]:
@@ -258,12 +258,12 @@ def bring_threads(
             f"{results}: none of its posts is among the posts; expected the files that were "
             "searched"
         )
-    shown = sum(len(thread.shown) for thread in threads)
+    n_posts = sum(len(thread.roles) for thread in threads)
     counts = {
-        f"posts over {most}, the bound of a thread, which are left out": sum(
+        f"posts over {limit}, the bound of a thread, which are left out": sum(
             thread.left_out for thread in threads
         ),
-        "posts of these threads that are not among the posts": shown - len(rows),
+        "posts of these threads that are not among the posts": n_posts - len(rows),
         "posts that answer themselves (these links are ignored)": links.own,
         "circles of answers": links.cycles,
     }

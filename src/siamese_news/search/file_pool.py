@@ -23,18 +23,18 @@ _MANY = 0.2  # share of empty texts from which they are named
 
 
 @contextmanager
-def shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]:
     """The function that reports how much of a pass is done, of `total`, and how many posts."""
-    started = shown = time.monotonic()
+    started = reported_at = time.monotonic()
 
-    def report(done: int, posts: int) -> None:
-        nonlocal shown
-        if (now := time.monotonic()) - shown < _SECONDS:
+    def report(position: int, posts: int) -> None:
+        nonlocal reported_at
+        if (now := time.monotonic()) - reported_at < _SECONDS:
             return
-        shown = now
+        reported_at = now
         row: dict[str, Any] = {
             "pass": turn,
-            "done": done,
+            "done": position,
             "total": total,
             "posts": posts,
         }
@@ -61,8 +61,8 @@ def shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]:
         *columns, console=console, transient=True, disable=hidden
     ) as progress:
         bar = progress.add_task(name, total=total, count="")
-        yield lambda done, posts: progress.update(
-            bar, completed=done, count=f"{posts:,}"
+        yield lambda position, posts: progress.update(
+            bar, completed=position, count=f"{posts:,}"
         )
 
 
@@ -92,12 +92,12 @@ class FilePool(StreamPool):
         """Of the rows of the files."""
         return plain_counts(self.stream.counts)
 
-    def summary(self, scored: int, done: str = "scored") -> list[str]:
-        """The counts, how many posts were `done` and how fast, and a remark on empty posts."""
+    def summary(self, scored: int, action: str = "scored") -> list[str]:
+        """The counts, how many posts were `action` and how fast, and a remark on empty posts."""
         seconds = max(time.monotonic() - self._started, 1e-9)
         counts = self.stream.counts
         speed = (
-            f"{scored:,} {done} in {seconds:,.1f} s ({scored / seconds:,.0f} posts/s)"
+            f"{scored:,} {action} in {seconds:,.1f} s ({scored / seconds:,.0f} posts/s)"
         )
         return [f"{counts}; {speed}", *empty_remarks(counts)]
 
@@ -112,7 +112,7 @@ class FilePool(StreamPool):
     def _read(self) -> Iterator[Post]:
         """A pass over the files."""
         self._passes += 1
-        with shown(self._passes, self.stream.total_bytes) as show:
+        with progress_bar(self._passes, self.stream.total_bytes) as show:
             for number, post in enumerate(self.stream, 1):
                 if number % _STEP == 0:
                     show(self.stream.bytes_read, number)
@@ -123,12 +123,12 @@ class FilePool(StreamPool):
     def _read_again(self, spool: Spool) -> Iterator[Block]:
         """A pass over the spool, with the same bar."""
         self._passes += 1
-        done = 0
-        with shown(self._passes, spool.posts) as show:
+        n_posts = 0
+        with progress_bar(self._passes, spool.posts) as show:
             for block in spool:
                 yield block
-                done += len(block.posts)
-                show(done, done)
+                n_posts += len(block.posts)
+                show(n_posts, n_posts)
 
 
 def file_versions(stream: PostStream) -> list[Any]:

@@ -18,7 +18,7 @@ from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.list_relevance import Cut
 from siamese_news.search.opened_query import OpenQuery, Outcome
 from siamese_news.search.partial_results import PartialResults, partial_place
-from siamese_news.search.pool import Pool, Scored, Wanted
+from siamese_news.search.pool import Pool, Pruning, Scored
 from siamese_news.search.ranked_posts import post_columns
 from siamese_news.search.remarks import order_remarks, share_remarks
 from siamese_news.search.result_files import BINARY
@@ -41,107 +41,103 @@ def filter_to_file(
         )
     job = opened.job(pool.job())
     with (
-        partial_place(out, resume=resume) as place,
-        closing(PartialResults(place, job, resume=resume)) as part,
+        partial_place(out, resume=resume) as base_path,
+        closing(PartialResults(base_path, job, resume=resume)) as partial_results,
     ):
-        if part.progress.blocks:
-            say(f"{part.path}: continues after block {part.progress.blocks}")
-        before = part.progress.scored
-        outcome = filter_posts(opened, pool, part)
+        if partial_results.progress.blocks:
+            say(
+                f"{partial_results.path}: continues after block {partial_results.progress.blocks}"
+            )
+        earlier_scored = partial_results.progress.scored
+        outcome = filter_posts(opened, pool, partial_results)
         opened.languages.note(pool.sample())
-        summary = pool.summary(max(outcome.scored - before, 0))
+        summary = pool.summary(max(outcome.scored - earlier_scored, 0))
         for line in opened.findings(summary, outcome.scorer):
             say(line)
         remarks = pool.remarks()
         for remark in write_filtered(
-            opened, part.path, outcome, pool.counts(), remarks
+            opened, partial_results.path, outcome, pool.counts(), remarks
         ):
             say(remark)
-        part.remove()
+        partial_results.remove()
     return outcome
 
 
-def filter_posts(opened: OpenQuery, pool: Pool, part: PartialResults) -> Outcome:
+def filter_posts(
+    opened: OpenQuery, pool: Pool, partial_results: PartialResults
+) -> Outcome:
     """Write the rows at or over the threshold into the part file, from its progress on."""
-    scorer = _learned(opened, pool, part)
-    counts = ScoreCounts(part.progress.histogram)
+    scorer = _learned(opened, pool, partial_results)
+    counts = ScoreCounts(partial_results.progress.histogram)
     cut = opened.cut(scorer)
     for block, scores, lines in kept_rows(
-        opened, scorer, pool, cut, done=part.progress.blocks
+        opened, scorer, pool, cut, finished_blocks=partial_results.progress.blocks
     ):
         counts.add(scores, of_all=block.rows is None)
-        part.append(lines)
-        part.progress.scored += len(block.posts)
-        if block.last:
-            part.progress.blocks = block.number + 1
-            if part.due:
-                _save(part, counts)
-    _save(part, counts)
+        partial_results.append(lines)
+        partial_results.progress.scored += len(block.posts)
+        if block.ends_block:
+            partial_results.progress.blocks = block.number + 1
+            if partial_results.due:
+                _save(partial_results, counts)
+    _save(partial_results, counts)
     if opened.second_look is not None:
         opened.second_look.read_sample(pool.sample())
-    scored = part.progress.scored
+    scored = partial_results.progress.scored
     searched = pool.searched(scored)
-    return Outcome(scorer, scored, searched, counts, part.progress.rows, cut)
+    return Outcome(scorer, scored, searched, counts, partial_results.progress.rows, cut)
 
 
-def _learned(opened: OpenQuery, pool: Pool, part: PartialResults) -> Scorer:
+def _learned(opened: OpenQuery, pool: Pool, partial_results: PartialResults) -> Scorer:
     """The scorer that has learned from the pool, of which it may have observed a part."""
-    progress = part.progress
-    scorer = opened.scorer()
+    progress = partial_results.progress
+    unlearned = opened.scorer()
     if progress.observed:
-        return scorer.restored(progress.state)
+        return unlearned.restored(progress.state)
 
     def observed(blocks: int, observer: Observer) -> None:
         progress.blocks = blocks
-        if part.due:
+        if partial_results.due:
             progress.state = observer.state()
-            part.save()
+            partial_results.save()
 
-    before = scorer
     scorer = pool.observe(
-        before,
+        unlearned,
         opened.window,
-        done=progress.blocks,
+        finished_blocks=progress.blocks,
         state=progress.state,
         report=observed,
     )
-    if scorer is not before:
+    if scorer is not unlearned:
         progress.blocks = 0  # of the second pass
         progress.state = scorer.state()
         progress.observed = True
-        part.save()
+        partial_results.save()
     return scorer
 
 
 def kept_rows(
-    opened: OpenQuery, scorer: Scorer, pool: Pool, cut: Cut, *, done: int = 0
+    opened: OpenQuery, scorer: Scorer, pool: Pool, cut: Cut, *, finished_blocks: int = 0
 ) -> Iterator[tuple[Scored, np.ndarray, list[bytes]]]:
     """The blocks, (1, P) scores over all seeds in millionths, and a line for each post to keep.
 
-    The scorer has observed the posts; `done` is as in `Pool.parts`.
+    The scorer has observed the posts; `finished_blocks` is as in `Pool.parts`.
     """
     seeds = opened.seeds
-    wanted = Wanted(seeds.at_most, lambda: np.array([cut.least]))
-    for block in pool.parts(scorer, len(seeds.texts), opened.window, wanted, done):
+    pruning = Pruning(seeds.at_most, lambda: np.array([cut.floor]))
+    for block in pool.parts(
+        scorer, len(seeds.texts), opened.window, pruning, finished_blocks
+    ):
         scores, best = seeds.combine(block.scores)
-        yield block, scores, _lines(scorer, opened, block, cut, scores[0], best)
+        rows = rows_over(
+            scorer, opened, cut, block.posts, scores[0], best, block.content
+        )
+        yield block, scores, [orjson.dumps(row) + b"\n" for row in rows]
 
 
-def _save(part: PartialResults, counts: ScoreCounts) -> None:
-    part.progress.histogram = counts.plain()
-    part.save()
-
-
-def _lines(
-    scorer: Scorer,
-    opened: OpenQuery,
-    block: Scored,
-    cut: Cut,
-    scores: np.ndarray,
-    best: np.ndarray,
-) -> list[bytes]:
-    rows = rows_over(scorer, opened, cut, block.posts, scores, best, block.content)
-    return [orjson.dumps(row) + b"\n" for row in rows]
+def _save(partial_results: PartialResults, counts: ScoreCounts) -> None:
+    partial_results.progress.histogram = counts.plain()
+    partial_results.save()
 
 
 def rows_over(
@@ -160,14 +156,14 @@ def rows_over(
     """
     query = opened.query
     articles = opened.seeds.articles
-    over = np.flatnonzero(scores >= cut.least)
+    over = np.flatnonzero(scores >= cut.floor)
     columns = over.tolist()
-    some = (
+    kept_content = (
         content.take(over)
         if isinstance(content, TokenIds)
         else [posts[column].text for column in columns]
     )
-    terms = scorer.matched_terms(some)
+    terms = scorer.matched_terms(kept_content)
     likely = cut.of(scores[over])
     for column, matched, relevance in zip(columns, terms, likely, strict=True):
         post = posts[column]
@@ -187,12 +183,12 @@ def write_filtered(
     opened: OpenQuery,
     rows: Path,
     outcome: Outcome,
-    read: Mapping[str, int],
+    read_counts: Mapping[str, int],
     remarks: Sequence[str],
 ) -> list[str]:
     """Write partial results, best first, and their meta file; returns remarks for the user.
 
-    `read` are the counts of the pool, and `remarks` about its posts.
+    `read_counts` are the counts of the pool, and `remarks` about its posts.
     """
     query = opened.query
     assert query.out is not None and outcome.cut is not None
@@ -201,18 +197,18 @@ def write_filtered(
     with atomic_write(query.out, "wb" if query.format in BINARY else "w") as target:
         rows_of = _noted(filtered_rows(rows, opened, outcome.scorer), relevance)
         opened.write_rows(target, rows_of)
-    more = [
+    all_remarks = [
         *remarks,
         *filter_remarks(opened, outcome),
         *outcome.cut.remarks(relevance),
     ]
     if outcome.listed > CLUSTERED and not query.dedupe:
-        more.append(
+        all_remarks.append(
             f"More than {CLUSTERED:,} posts were kept, too many to look for near-duplicates and "
             "languages; --dedupe finds the former."
         )
-    remarks = opened.remarks(*more)
-    opened.write_meta(outcome, read, remarks)
+    remarks = opened.remarks(*all_remarks)
+    opened.write_meta(outcome, read_counts, remarks)
     return remarks
 
 
@@ -222,15 +218,15 @@ def filter_remarks(opened: OpenQuery, outcome: Outcome) -> list[str]:
     cut = outcome.cut
     assert cut is not None and outcome.listed is not None
     if query.threshold is None:
-        named = f"{query.min_score:g}"
+        threshold = f"{query.min_score:g}"
     else:
-        here = "no score here"
+        score = "no score here"
         if cut.score is not None:
-            here = f"a score of {cut.score:.3f} here"
-        named = f"{query.threshold:g} of relevance ({here})"
+            score = f"a score of {cut.score:.3f} here"
+        threshold = f"{query.threshold:g} of relevance ({score})"
     scores = outcome.scores
     return [
-        *share_remarks(outcome.listed, outcome.searched, named, scores),
+        *share_remarks(outcome.listed, outcome.searched, threshold, scores),
         *order_remarks(scores, {"the seeds": scores.highest}),
     ]
 
@@ -252,26 +248,26 @@ def filtered_rows(path: Path, opened: OpenQuery, scorer: Scorer) -> Iterator[Res
     starts = array("q")
     scores = array("q")
     with path.open("rb") as stream:
-        place = 0
+        offset = 0
         for line in stream:
-            starts.append(place)
+            starts.append(offset)
             scores.append(orjson.loads(line)["score"])
-            place += len(line)
+            offset += len(line)
         row_scores = np.array(scores, np.int64)
 
-        def row_at(place: int) -> ResultRow:
-            stream.seek(starts[place])
+        def row_at(row_number: int) -> ResultRow:
+            stream.seek(starts[row_number])
             row: ResultRow = orjson.loads(stream.readline())
-            return row | {"score": int(row_scores[place]) / MILLION}
+            return row | {"score": int(row_scores[row_number]) / MILLION}
 
         order = _order(row_scores, row_at)
         if opened.second_look is not None:
             scales = scorer.scales()
             agreed = scorer.agreement()
-            first = order[: opened.second_look.count(0, row_scores, agreed)]
-            texts = [row_at(place)["text"] for place in first.tolist()]
-            row_scores[first] += opened.second_look.added(
-                0, texts, row_scores[first], scales, agreed
+            reread = order[: opened.second_look.count(0, row_scores, agreed)]
+            texts = [row_at(offset)["text"] for offset in reread.tolist()]
+            row_scores[reread] += opened.second_look.added(
+                0, texts, row_scores[reread], scales, agreed
             )
             order = _order(row_scores, row_at)
 
@@ -292,6 +288,6 @@ def _order(scores: np.ndarray, row_at: Callable[[int], ResultRow]) -> np.ndarray
         if end - start > 1:
             tied = order[start:end].tolist()
             order[start:end] = sorted(
-                tied, key=lambda place: row_at(place)["post"], reverse=True
+                tied, key=lambda row_number: row_at(row_number)["post"], reverse=True
             )
     return order

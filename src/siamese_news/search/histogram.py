@@ -24,14 +24,14 @@ class ScoreCounts:
     def __init__(self, counts: Counted | None = None) -> None:
         self._counts = np.zeros(_HIGHEST - _LOWEST, np.int64)
         self.of_all = True
-        for place, count in (counts or {}).items():
-            self._counts[int(place)] = count
+        for bin, count in (counts or {}).items():
+            self._counts[int(bin)] = count
 
     def add(self, millionths: np.ndarray, *, of_all: bool = True) -> None:
         """Count scores in millionths, of any shape; not `of_all` if some posts were not scored."""
         self.of_all &= of_all
-        places = np.clip(millionths.ravel() // 1000, _LOWEST, _HIGHEST - 1) - _LOWEST
-        self._counts += np.bincount(places, minlength=_HIGHEST - _LOWEST)
+        bins = np.clip(millionths.ravel() // 1000, _LOWEST, _HIGHEST - 1) - _LOWEST
+        self._counts += np.bincount(bins, minlength=_HIGHEST - _LOWEST)
 
     @property
     def total(self) -> int:
@@ -46,27 +46,30 @@ class ScoreCounts:
     @property
     def highest(self) -> float:
         """The highest score, to a thousandth; -2 if there is none."""
-        used = np.flatnonzero(self._counts)
-        return (_LOWEST + int(used[-1]) if len(used) else _LOWEST) / 1000
+        filled_bins = np.flatnonzero(self._counts)
+        return (_LOWEST + int(filled_bins[-1]) if len(filled_bins) else _LOWEST) / 1000
 
     def plain(self) -> Counted:
         """The counts that are not zero, by place."""
         return {
-            str(place): int(self._counts[place])
-            for place in np.flatnonzero(self._counts)
+            str(bin): int(self._counts[bin]) for bin in np.flatnonzero(self._counts)
         }
 
     def histogram(self) -> ScoreHistogram:
         """100 bins of equal width over the range of the scores: 101 ``edges``, 100 ``counts``."""
-        used = np.flatnonzero(self._counts)
-        first = last = -_LOWEST  # the score 0
-        if len(used):
-            first = int(used[0])
-            last = int(used[-1])
-        width = -(-(last + 1 - first) // _BINS)
-        edges = [(_LOWEST + first + width * place) / 1000 for place in range(_BINS + 1)]
+        filled_bins = np.flatnonzero(self._counts)
+        lowest_bin = highest_bin = -_LOWEST  # the score 0
+        if len(filled_bins):
+            lowest_bin = int(filled_bins[0])
+            highest_bin = int(filled_bins[-1])
+        width = -(-(highest_bin + 1 - lowest_bin) // _BINS)
+        edges = [
+            (_LOWEST + lowest_bin + width * step) / 1000 for step in range(_BINS + 1)
+        ]
         padded = np.zeros(width * _BINS, np.int64)
-        padded[: last + 1 - first] = self._counts[first : last + 1]
+        padded[: highest_bin + 1 - lowest_bin] = self._counts[
+            lowest_bin : highest_bin + 1
+        ]
         return {
             "edges": edges,
             "counts": padded.reshape(_BINS, width).sum(axis=1).tolist(),

@@ -91,21 +91,21 @@ def find_keywords(
         for post in pool:
             if post.id not in accepted:
                 counts.add(post.text)
-    others = counts.texts
-    if not others:
+    n_others = counts.texts
+    if not n_others:
         raise InputError(
             "every post of the pool is accepted; expected others to tell them from"
         )
     matrix = _matrix(rows, len(vocabulary))
-    chosen = _cover(matrix, counts.of_terms(), others, list(vocabulary), limit)
-    return KeywordList(chosen, len(rows), others)
+    chosen = _cover(matrix, counts.of_terms(), n_others, list(vocabulary), limit)
+    return KeywordList(chosen, len(rows), n_others)
 
 
 def _matrix(rows: Sequence[Sequence[int]], terms: int) -> sparse.csc_matrix:
     """(posts, terms) of ones: the places of the terms that each post has."""
     post_of_place = np.repeat(np.arange(len(rows)), list(map(len, rows)))
-    places = np.array([place for row in rows for place in row], np.int64)
-    entries = (np.ones(len(places), np.int64), (post_of_place, places))
+    columns = np.array([column for row in rows for column in row], np.int64)
+    entries = (np.ones(len(columns), np.int64), (post_of_place, columns))
     return sparse.csc_matrix(entries, shape=(len(rows), terms))
 
 
@@ -162,30 +162,32 @@ class _TermCounts:
         self._note(rows[is_word], self._place_of_word[numbers[is_word]])
         in_pairs = is_word & self._pairs[numbers]
         within_text = rows[:-1] == rows[1:]
-        first = np.flatnonzero(in_pairs[:-1] & in_pairs[1:] & within_text)
-        pairs = numbers[first] * len(self._words) + numbers[first + 1]
+        pair_starts = np.flatnonzero(in_pairs[:-1] & in_pairs[1:] & within_text)
+        pairs = numbers[pair_starts] * len(self._words) + numbers[pair_starts + 1]
         different, which = np.unique(pairs, return_inverse=True)
         place_of = np.array([self._pair(pair) for pair in different.tolist()], np.int64)
         if len(different):
-            places = place_of[which]
-            is_term = places != _GAP
-            self._note(rows[first][is_term], places[is_term])
+            term_numbers = place_of[which]
+            is_term = term_numbers != _GAP
+            self._note(rows[pair_starts][is_term], term_numbers[is_term])
 
     def _pair(self, pair: int) -> int:
         """The place of a pair of words among the terms, or `_GAP`."""
-        place = self._place_of_pair.get(pair)
-        if place is None:
-            left, right = divmod(pair, len(self._words))
-            term = _pair_of(self._words[left], self._words[right])
-            place = self._terms.get(term, _GAP)
+        term_number = self._place_of_pair.get(pair)
+        if term_number is None:
+            word, next_word = divmod(pair, len(self._words))
+            term = _pair_of(self._words[word], self._words[next_word])
+            term_number = self._terms.get(term, _GAP)
             if len(self._place_of_pair) < _MEMO_PAIRS:
-                self._place_of_pair[pair] = place
-        return place
+                self._place_of_pair[pair] = term_number
+        return term_number
 
-    def _note(self, rows: NDArray[np.int64], places: NDArray[np.int64]) -> None:
+    def _note(self, rows: NDArray[np.int64], term_numbers: NDArray[np.int64]) -> None:
         """Count each place once for each row that has it."""
         size = len(self._counts)
-        different = np.unique(rows * size + places) % size if size else places
+        different = (
+            np.unique(rows * size + term_numbers) % size if size else term_numbers
+        )
         self._counts += np.bincount(different, minlength=size)
 
 
@@ -198,34 +200,34 @@ def terms_of(text: str) -> list[str]:
     terms: dict[str, None] = {}
     tokens = _tokens(text)
     content = {token for token in content_words(tokens) if len(token) > 1}
-    last = ""
+    previous = ""
     for token in tokens:
         if token in content:
             terms[token] = None
-            if last and not token.startswith("#"):
-                terms[_pair_of(last, token)] = None
-        last = token if token in content and not token.startswith("#") else ""
+            if previous and not token.startswith("#"):
+                terms[_pair_of(previous, token)] = None
+        previous = token if token in content and not token.startswith("#") else ""
     return list(terms)
 
 
-def _pair_of(left: str, right: str) -> str:
-    return f'"{phrase(left, right)}"'
+def _pair_of(word: str, next_word: str) -> str:
+    return f'"{phrase(word, next_word)}"'
 
 
 def _cover(
     matrix: sparse.csc_matrix,
     counts: np.ndarray,
-    others: int,
+    n_others: int,
     terms: Sequence[str],
     limit: int,
 ) -> list[Keyword]:
     """The terms of `find_keywords`, from which accepted posts (rows) have them (columns).
 
-    `counts` (terms,) tells how many of so many `others` have each.
+    `counts` (terms,) tells how many of so many `n_others` have each.
     """
     posts = matrix.shape[0]
     have = np.asarray(matrix.sum(axis=0)).ravel()
-    odds, error = _log_odds(have, posts, counts, others)
+    odds, error = _log_odds(have, posts, counts, n_others)
     fewest = 2 if posts >= _MANY else 1
     usable = (odds > _SURE * error) & (have >= fewest)
     share = have / np.maximum(have + counts, 1)
@@ -236,7 +238,7 @@ def _cover(
     covered = 0
     while order and len(chosen) < limit:
         adds = matrix.T @ uncovered
-        best = max(order, key=lambda place: adds[place] * share[place])
+        best = max(order, key=lambda term: adds[term] * share[term])
         if not adds[best]:
             break
         order.remove(best)
@@ -256,13 +258,13 @@ def _cover(
 
 
 def _log_odds(
-    have: np.ndarray, posts: int, counts: np.ndarray, others: int
+    have: np.ndarray, posts: int, counts: np.ndarray, n_others: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-odds ratio with half a post added to each of the four counts, and its standard error."""
     a = have + 0.5
     b = posts - have + 0.5
     c = counts + 0.5
-    d = others - counts + 0.5
+    d = n_others - counts + 0.5
     return np.log(a / b) - np.log(c / d), np.sqrt(1 / a + 1 / b + 1 / c + 1 / d)
 
 

@@ -75,39 +75,43 @@ class SearchLanguages:
             return
         shares = Counter[str]()
         for code, count in counts.items():
-            named = code in self.seeds.values() or confirmed[code] >= _CONFIRMED * count
-            shares[code if named else UNKNOWN] += count
+            is_language = (
+                code in self.seeds.values() or confirmed[code] >= _CONFIRMED * count
+            )
+            shares[code if is_language else UNKNOWN] += count
         self.shares = {name: round(n / total, 3) for name, n in shares.most_common()}
 
     def remarks(self) -> list[str]:
         """Remarks on the languages, once the posts are read."""
         remarks = []
-        if foreign := sorted(set(self.seeds.values()) - {BACKGROUND}):
-            names = ", ".join(map(repr, foreign))
+        if seed_languages := sorted(set(self.seeds.values()) - {BACKGROUND}):
+            names = ", ".join(map(repr, seed_languages))
             remarks.append(
                 f"Seeds are in {names}, not in English. The weights of words come from English "
                 "text, so that most words of these seeds count alike. What to expect: "
                 "https://github.com/siamese-news/siamese_news/blob/main/docs/languages.md"
             )
-        others = {
+        foreign = {
             name: s
             for name, s in self.shares.items()
             if name not in self.seeds.values()
             and not (name == UNKNOWN and self._unknown_seed)
         }
-        if sum(others.values()) >= _SHARE:
-            named = [
-                n for n, share in others.items() if n != UNKNOWN and share >= _NAMED
+        if sum(foreign.values()) >= _SHARE:
+            languages = [
+                n for n, share in foreign.items() if n != UNKNOWN and share >= _NAMED
             ]
-            named = named[:3]
-            most = [f"'{name}' {others[name]:.0%}" for name in named]
-            if others.get(UNKNOWN, 0.0) >= _NAMED:
-                most.append(f"{others[UNKNOWN]:.0%} in a language that cannot be told")
+            languages = languages[:3]
+            named_shares = [f"'{name}' {foreign[name]:.0%}" for name in languages]
+            if foreign.get(UNKNOWN, 0.0) >= _NAMED:
+                named_shares.append(
+                    f"{foreign[UNKNOWN]:.0%} in a language that cannot be told"
+                )
             remarks.append(
-                f"About {sum(others.values()):.0%} of the posts are in other languages than the "
-                f"seeds ({', '.join(most)}; from a sample). They are found by names, hashtags and "
-                "the words around these; posts without any of them rank low. Add a seed in their "
-                "language."
+                f"About {sum(foreign.values()):.0%} of the posts are in other languages than the "
+                f"seeds ({', '.join(named_shares)}; from a sample). They are found by names, "
+                "hashtags and the words around these; posts without any of them rank low. Add a "
+                "seed in their language."
             )
         return remarks
 

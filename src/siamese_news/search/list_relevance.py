@@ -74,20 +74,20 @@ class ListRelevance:
         """The least score in millionths of a post with this relevance, above every one if none."""
         if relevance <= 0:
             return -_NEVER
-        # The relevance of `low` is below, `high` is taken to have it.
-        low = 0
-        high = _NEVER
-        while high - low > 1:
-            middle = (low + high) // 2
+        # The relevance of `below` is lower, `reaching` is taken to have it.
+        below = 0
+        reaching = _NEVER
+        while reaching - below > 1:
+            middle = (below + reaching) // 2
             reached = self.of(number, np.array([middle]))[0] >= relevance
-            low, high = (low, middle) if reached else (middle, high)
-        return high
+            below, reaching = (below, middle) if reached else (middle, reaching)
+        return reaching
 
     def remarks(self) -> list[str]:
         """The remark on lists whose relevance is unknown; none without a calibration."""
         count = len(self.evidence)
-        one = np.array([MILLION])
-        unknown = sum(np.isnan(self.of(number, one)[0]) for number in range(count))
+        score = np.array([MILLION])
+        unknown = sum(np.isnan(self.of(number, score)[0]) for number in range(count))
         if not unknown or self.calibration is None:
             return []
         which = (
@@ -111,20 +111,22 @@ def list_relevance(
 
     Unknown where the model has no calibration, and where a score has no words in it.
     """
-    places = [
-        place
-        for place, article in enumerate(seeds.articles)
+    seed_rows = [
+        row
+        for row, article in enumerate(seeds.articles)
         if calibration is not None and measured(article, calibration)
     ]
-    of_pool = scorer.evidence(places) if places else None
+    of_pool = scorer.evidence(seed_rows) if seed_rows else None
     evidence: list[Evidence | None] = [None] * len(seeds.articles)
-    for place, about in zip(places, of_pool or (), strict=False):
-        evidence[place] = replace(about, short=short(seeds.articles[place]))
+    for row, about in zip(seed_rows, of_pool or (), strict=False):
+        evidence[row] = replace(about, short=short(seeds.articles[row]))
     if seeds.one_story:
         of_measured = [about for about in evidence if about is not None]
         evidence = [mean_evidence(of_measured) if of_measured else None]
-    asked = dict.fromkeys(scorer.decisions())
-    relevant_to = " or ".join(ABOUT[decision] for decision in asked) or "relevant"
+    distinct_decisions = dict.fromkeys(scorer.decisions())
+    relevant_to = (
+        " or ".join(ABOUT[decision] for decision in distinct_decisions) or "relevant"
+    )
     return ListRelevance(calibration, evidence, labels, relevant_to)
 
 
@@ -157,15 +159,15 @@ def _words(article: Article) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Which posts a filter keeps: those with at least the score `least`, in millionths."""
+    """Which posts a filter keeps: those with at least the score `floor`, in millionths."""
 
-    least: int
+    floor: int
     relevance: ListRelevance
 
     @property
     def score(self) -> float | None:
         """The least score; None where every post is kept, or none can be."""
-        return self.least / MILLION if abs(self.least) < _NEVER else None
+        return self.floor / MILLION if abs(self.floor) < _NEVER else None
 
     def of(self, scores: NDArray[np.int64]) -> list[float | None]:
         """The relevance of N scores in millionths, None where it is unknown."""
@@ -189,10 +191,10 @@ class Cut:
                 "on the right side of .5. It is an estimate; certify gives a guarantee."
             ]
         assert calibration is not None
-        low, high = (min(max(mean + off, 0.0), 1.0) for off in calibration.off)
+        lower, upper = (min(max(mean + off, 0.0), 1.0) for off in calibration.off)
         return [
             f"About {mean:.0%} of the posts kept are expected to be {self.relevance.about}: "
-            f"{low:.0%} to {high:.0%} in nine of ten pools of other kinds. Label 20 posts, and "
+            f"{lower:.0%} to {upper:.0%} in nine of ten pools of other kinds. Label 20 posts, and "
             "the number becomes yours (sample --for relevance); certify gives a guarantee."
         ]
 
@@ -201,7 +203,7 @@ def cut_of(
     threshold: float | None, min_score: float | None, relevance: ListRelevance
 ) -> Cut:
     """The cut at a relevance, at a score, or at the higher of both."""
-    least = -_NEVER if min_score is None else round(min_score * MILLION)
+    floor = -_NEVER if min_score is None else round(min_score * MILLION)
     if threshold is not None:
-        least = max(least, relevance.least(0, threshold))
-    return Cut(least, relevance)
+        floor = max(floor, relevance.least(0, threshold))
+    return Cut(floor, relevance)

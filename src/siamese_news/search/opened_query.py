@@ -162,10 +162,10 @@ class OpenQuery:
                 f"{words} for {n} of {total.total()} seeds"
                 for words, n in kinds.items()
             ]
-        why = (
+        reason = (
             ", as the seeds and the pool suggest" if self.query.about == "auto" else ""
         )
-        return f"Looking for posts {', '.join(decisions)}{why} (--about)."
+        return f"Looking for posts {', '.join(decisions)}{reason} (--about)."
 
     def findings(self, summary: Sequence[str], scorer: Scorer) -> list[str]:
         """The summary of a pool, what was looked for, and the number of posts without a date."""
@@ -177,20 +177,20 @@ class OpenQuery:
         window = self.window
         if window.undated:
             total = window.undated + window.dated
-            what = (
+            treatment = (
                 "left out"
                 if window.dated_only
                 else "kept; --dated-only leaves them out"
             )
             lines.append(
                 f"{window.undated:,} of {total:,} posts "
-                f"{verb(window.undated, 'have')} no readable date: {what}"
+                f"{verb(window.undated, 'have')} no readable date: {treatment}"
             )
         return [line for line in lines if line]
 
-    def remarks(self, *more: str) -> list[str]:
-        """All remarks for the reader of the results, with `more` on the posts and results."""
-        remarks = [*self.languages.remarks(), *more]
+    def remarks(self, *search_remarks: str) -> list[str]:
+        """All remarks for the reader of the results, with `search_remarks` on the posts and results."""
+        remarks = [*self.languages.remarks(), *search_remarks]
         if self.seeds.one_story:
             articles = self.seeds.articles
             remarks[:0] = foreign_remarks(self.model, articles, self.languages.seeds)
@@ -227,20 +227,20 @@ class OpenQuery:
         )
 
     def write_meta(
-        self, outcome: Outcome, read: Mapping[str, int], remarks: Sequence[str]
+        self, outcome: Outcome, read_counts: Mapping[str, int], remarks: Sequence[str]
     ) -> None:
         """Write ``<out>.meta.json``: how the results were made, and their hash.
 
-        Nothing is written if the output is a pipe or a device. `read` are the counts of the pool.
+        Nothing is written if the output is a pipe or a device. `read_counts` are those of the pool.
         """
         out = self.query.out
         if out is None or is_stream(out):
             return
         kind = outcome.scorer.kind
         cut = outcome.cut
-        done = {"scored": outcome.scored}
+        result_counts = {"scored": outcome.scored}
         if outcome.listed is not None:
-            done["kept"] = outcome.listed
+            result_counts["kept"] = outcome.listed
         models: dict[str, Any] = {"model": self.which}
         if self.second_look is not None:
             folder = self.second_look.folder
@@ -256,7 +256,7 @@ class OpenQuery:
             "threshold": None if cut is None else cut.score,
             "relevance": self.query.threshold,
             "relevance_map": None if self.labels is None else asdict(self.labels),
-            "counts": {**read, **self.window.counts(), **done},
+            "counts": {**read_counts, **self.window.counts(), **result_counts},
             "histogram": outcome.scores.histogram(),
             "titles": self.titles,
             "languages": self.languages.plain(),
@@ -277,7 +277,7 @@ def open_query(query: Query, seeds: Seeds, model: AnyModel | None = None) -> Ope
 
     A missing library is reported before the search.
     """
-    named = open_named(query.model) if model is None else (model, {})
-    opened = OpenQuery(query, seeds, *named)
+    model_and_hash = open_named(query.model) if model is None else (model, {})
+    opened = OpenQuery(query, seeds, *model_and_hash)
     _ = opened.second_look  # loads it
     return opened

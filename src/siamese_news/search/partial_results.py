@@ -33,7 +33,7 @@ def output_lock(out: Path | None) -> Iterator[None]:
     if out is None or is_stream(out):
         yield
         return
-    made = [folder for folder in out.parents if not folder.exists()]
+    new_folders = [folder for folder in out.parents if not folder.exists()]
     out.parent.mkdir(parents=True, exist_ok=True)
     path = _lock(out)
     lock = FileLock(path)
@@ -57,7 +57,7 @@ def output_lock(out: Path | None) -> Iterator[None]:
             path.unlink()
         lock.release()
         with suppress(OSError):  # the first that is not empty ends it
-            for folder in made:
+            for folder in new_folders:
                 folder.rmdir()
 
 
@@ -174,13 +174,13 @@ class PartialResults:
         progress = asdict(replace(self.progress, state=b"")) | {"state": ""}
         # Not json.dump: each call leaves a reference cycle.
         text = json_text({"job": self._job, "progress": progress})
-        before, name, after = text.rpartition('"state": "')
+        head, name, tail = text.rpartition('"state": "')
         state = memoryview(self.progress.state)
         encoded = (
             base64.b64encode(state[start : start + _PIECE]).decode()
             for start in range(0, len(state), _PIECE)
         )
-        write_state_pieces(self._state, chain([before + name], encoded, [after]))
+        write_state_pieces(self._state, chain([head + name], encoded, [tail]))
         self._saved = time.monotonic()
         self._took = self._saved - started
 
@@ -217,9 +217,9 @@ def check_job(
     path: Path, job: Mapping[str, Any], mine: Mapping[str, Any], remedy: str
 ) -> None:
     """Check that the earlier job that left a file or folder is this run's."""
-    if other := difference(job, json.loads(json.dumps(dict(mine)))):
+    if mismatch := difference(job, json.loads(json.dumps(dict(mine)))):
         raise InputError(
-            f"{path}: was made with other settings ({other}); continue with the same command and "
+            f"{path}: was made with other settings ({mismatch}); continue with the same command and "
             f"files, or {remedy}"
         )
 

@@ -113,7 +113,7 @@ def _moment(option: str, value: str | None) -> str | None:
 class Scored:
     """Block `number`, from 0, of P posts within the window, with their (A, P) scores.
 
-    An index yields only posts that can change the results. `last` says whether the block has no
+    An index yields only posts that can change the results. `ends_block` says whether the block has no
     further part, and `rows` are the (P,) places of the posts in the pool; None if all come in its
     order. `content` is what the scorer read of the posts, where it is at hand.
     """
@@ -121,27 +121,27 @@ class Scored:
     number: int
     posts: Sequence[Post]
     scores: Floats
-    last: bool = True
+    ends_block: bool = True
     rows: Ints | None = None
     content: Content | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Pruning:
     """Which posts can still change the results.
 
     `at_most` makes (lists, P) upper bounds for the lists of (A, P) upper and (A, P) lower bounds of
-    the scores for the articles. `least` are (lists,) lowest scores in millionths that they accept
+    the scores for the articles. `floors` are (lists,) lowest scores in millionths that they accept
     now.
     """
 
     at_most: Callable[[Floats, Floats], Floats]
-    least: Callable[[], Ints]
+    floors: Callable[[], Ints]
 
 
-def floors_of(least: Ints) -> Floats:
+def floors_of(lowest_scores: Ints) -> Floats:
     """(lists, 1) scores below the (lists,) lowest ones, in millionths, that are of use."""
-    return ((least - 1.0) / MILLION).astype(np.float32)[:, None]
+    return ((lowest_scores - 1.0) / MILLION).astype(np.float32)[:, None]
 
 
 class Pool(ABC):
@@ -163,13 +163,13 @@ class Pool(ABC):
         scorer: Scorer,
         window: Window,
         *,
-        done: int = 0,
+        finished_blocks: int = 0,
         state: bytes = b"",
         report: Report | None = None,
     ) -> Scorer:
         """The scorer that has learned from this pool; the same one if it learns from none.
 
-        The first `done` blocks were observed already, and their `state` is that of an earlier
+        The first `finished_blocks` were observed already, and their `state` is that of an earlier
         `Observer`. The window counts all posts.
         """
 
@@ -186,13 +186,13 @@ class Pool(ABC):
         scorer: Scorer,
         articles: int,
         window: Window,
-        wanted: Wanted | None,
-        done: int = 0,
+        pruning: Pruning | None,
+        finished_blocks: int = 0,
     ) -> Iterator[Scored]:
         """The posts with their scores by a scorer of so many articles that has observed them.
 
-        An index yields only posts that are `wanted`, if this is given. The first `done` blocks and
-        those without posts in the window are skipped, and one with very many scores is divided.
+        An index yields only posts that `pruning` leaves, if it is given. The first `finished_blocks`
+        and those without posts in the window are skipped, and one with very many scores is divided.
         """
 
     @abstractmethod

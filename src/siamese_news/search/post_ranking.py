@@ -13,7 +13,7 @@ from siamese_news.scoring import Scorer
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.list_relevance import ListRelevance
 from siamese_news.search.opened_query import OpenQuery, Outcome
-from siamese_news.search.pool import Ints, Pool, Wanted, Window
+from siamese_news.search.pool import Ints, Pool, Pruning, Window
 from siamese_news.search.ranked_posts import RankedPost
 from siamese_news.search.remarks import order_remarks, same_lists_remarks
 from siamese_news.search.result_files import Row, write_rows
@@ -73,15 +73,17 @@ class Ranking:
         """
         if rows is None:
             rows = np.arange(self.seen, self.seen + len(posts))
-        wanted = np.zeros(len(posts), bool)
+        is_candidate = np.zeros(len(posts), bool)
         for number, line in enumerate(scores):
             columns = self._candidates(number, line)
-            wanted[columns] = True
+            is_candidate[columns] = True
             self._scores[number] = np.concatenate([self._scores[number], line[columns]])
             self._rows[number] = np.concatenate([self._rows[number], rows[columns]])
-            before = (line / MILLION if alone is None else alone[number])[columns]
-            self._alone[number] = np.concatenate([self._alone[number], before])
-        for column in np.flatnonzero(wanted).tolist():
+            single_scores = (line / MILLION if alone is None else alone[number])[
+                columns
+            ]
+            self._alone[number] = np.concatenate([self._alone[number], single_scores])
+        for column in np.flatnonzero(is_candidate).tolist():
             self._posts[int(rows[column])] = (posts[column], int(best[column]))
         self.seen += len(posts)
         for number, list_scores in enumerate(self._scores):
@@ -101,18 +103,18 @@ class Ranking:
         scales = self.scorer.scales()
         agreed = self.scorer.agreement()
         for number, (scores, rows, order) in enumerate(self._ordered()):
-            first = order[: second_look.count(number, scores, agreed)]
-            first_rows = rows[first].tolist()
-            texts = [self._posts[row][0].text for row in first_rows]
-            first_scores = scores[first]
-            before = zip(first_rows, first_scores.tolist(), strict=True)
-            self._before[number] = dict(before)
+            reread = order[: second_look.count(number, scores, agreed)]
+            reread_rows = rows[reread].tolist()
+            texts = [self._posts[row][0].text for row in reread_rows]
+            reread_scores = scores[reread]
+            first_look = zip(reread_rows, reread_scores.tolist(), strict=True)
+            self._before[number] = dict(first_look)
             # A post that falls behind a rival is raised less.
-            alone = np.rint(self._alone[number][first].astype(np.float64) * MILLION)
-            fallen = np.clip(first_scores / np.maximum(alone, 1), 0, 1)
-            falls = np.where(first_scores < alone, fallen, 1) ** 2
-            scores[first] += second_look.added(
-                number, texts, first_scores, scales, agreed, falls
+            alone = np.rint(self._alone[number][reread].astype(np.float64) * MILLION)
+            fallen = np.clip(reread_scores / np.maximum(alone, 1), 0, 1)
+            falls = np.where(reread_scores < alone, fallen, 1) ** 2
+            scores[reread] += second_look.added(
+                number, texts, reread_scores, scales, agreed, falls
             )
         self._top = top
         self._forget()
@@ -128,8 +130,8 @@ class Ranking:
         live = np.array(list(self._posts), np.int64)  # ascending
         ranks = id_ranks([post.id for post, _ in self._posts.values()])
         for scores, rows in zip(self._scores, self._rows, strict=True):
-            places = np.searchsorted(live, rows)
-            yield scores, rows, np.lexsort((-ranks[places], -scores))
+            columns = np.searchsorted(live, rows)
+            yield scores, rows, np.lexsort((-ranks[columns], -scores))
 
     def _candidates(self, number: int, line: Ints) -> NDArray[np.intp]:
         """Columns that can be among the best, all ties of the last place included."""
@@ -211,10 +213,12 @@ class Ranking:
         """The relevance of posts in list `number`; None where it is unknown."""
         if self._relevance is None:
             return [None] * len(scores)
-        before = self._before.get(number, {})
+        first_look = self._before.get(number, {})
         pairs = zip(rows.tolist(), scores.tolist(), strict=True)
-        first = np.array([before.get(row, score) for row, score in pairs], np.int64)
-        return self._relevance.column(number, first)
+        first_scores = np.array(
+            [first_look.get(row, score) for row, score in pairs], np.int64
+        )
+        return self._relevance.column(number, first_scores)
 
 
 def search(
@@ -239,8 +243,8 @@ def search(
     deep = top if second_look is None else max(top, second_look.most)
     of_lists = None if relevance is None else relevance(scorer)
     ranking = Ranking(scorer, seeds, deep, of_lists)
-    wanted = Wanted(seeds.at_most, ranking.least)
-    for block in pool.parts(scorer, len(seeds.texts), window, wanted):
+    pruning = Pruning(seeds.at_most, ranking.least)
+    for block in pool.parts(scorer, len(seeds.texts), window, pruning):
         scores, best = seeds.combine(block.scores)
         ranking.scores.add(scores, of_all=block.rows is None)
         posts = block.posts

@@ -1,10 +1,10 @@
 """Input from Python: lists, iterators and data frames, without importing their libraries."""
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from siamese_news.data.articles import article_of
@@ -23,7 +23,7 @@ from siamese_news.data.readers.fields import (
 from siamese_news.data.readers.values import DELETED
 from siamese_news.data.records import Article, Post, check_id, clean_text
 from siamese_news.errors import InputError
-from siamese_news.search.file_pool import shown
+from siamese_news.search.file_pool import progress_bar
 from siamese_news.search.scan import blocks
 from siamese_news.utils.missing_values import is_missing
 
@@ -88,16 +88,16 @@ def results_of_search(results: Any, needed: Sequence[str]) -> list[dict[str, Any
             f"results is of type {type(results).__name__}; expected {expected}"
         )
     records = []
-    for place, item in enumerate(_rows(results)):
+    for position, item in enumerate(_rows(results)):
         if not isinstance(item, Mapping):
             raise InputError(
-                f"results, item {place} is of type {type(item).__name__}; expected {expected}"
+                f"results, item {position} is of type {type(item).__name__}; expected {expected}"
             )
         record = {str(name): _plain(value) for name, value in item.items()}
         for name in needed:
             if record.get(name) is None:
                 raise InputError(
-                    f"results, item {place} has no {name!r}; expected {expected}"
+                    f"results, item {position} has no {name!r}; expected {expected}"
                 )
         records.append(record)
     return records
@@ -126,7 +126,7 @@ class CheckedPosts:
         self._passes = self._passes + 1
         count = 0
         seen = SeenIds()
-        with shown(1, None) if self._progress is True else nullcontext() as bar:
+        with progress_bar(1, None) if self._progress is True else nullcontext() as bar:
             for block in blocks(self._posts):
                 ids = [check_id(post.id, "a post's id") for post in block]
                 for index in seen.add(ids):
@@ -151,7 +151,9 @@ class _Records(Generic[Record]):
         kind: type[Record],
         convert: Callable[[dict[str, Any], int], Record],
     ) -> None:
-        if isinstance(inputs, str) and (_FILE.fullmatch(inputs) or _exists(inputs)):
+        if isinstance(inputs, str) and (
+            _FILE.fullmatch(inputs) or os.path.exists(inputs)
+        ):
             raise InputError(
                 f"{name} is {inputs!r}, a path rather than a text; read the file first: "
                 "siamese_news.read_articles([path]) or siamese_news.open_posts([path])"
@@ -177,14 +179,14 @@ class _Records(Generic[Record]):
         self._convert: Callable[[dict[str, Any], int], Record] = convert
 
     def __iter__(self) -> Iterator[Record]:
-        for place, item in enumerate(_rows(self._inputs)):
+        for position, item in enumerate(_rows(self._inputs)):
             if isinstance(item, self._kind):
                 yield item
                 continue
             item = _plain(item)
             if item is None or isinstance(item, str):
-                item = {"_id": str(place), "text": item}
-            where = f"{self._name}, item {place}"
+                item = {"_id": str(position), "text": item}
+            where = f"{self._name}, item {position}"
             if not isinstance(item, Mapping):
                 raise InputError(
                     f"{where} is a {type(item).__name__}; expected a text, a dict or "
@@ -192,20 +194,10 @@ class _Records(Generic[Record]):
                 )
             try:
                 yield self._convert(
-                    {str(name): _plain(v) for name, v in item.items()}, place
+                    {str(name): _plain(v) for name, v in item.items()}, position
                 )
             except BadRow as bad:
                 raise InputError(f"{where}: {bad.message}") from bad
-
-
-def _exists(text: str) -> bool:
-    try:
-        return Path(text).exists()
-    except (
-        OSError,
-        ValueError,
-    ):  # too long for a name, or with a character that no name has
-        return False
 
 
 def _rows(inputs: Any) -> Iterable[Any]:
@@ -222,14 +214,14 @@ def _rows(inputs: Any) -> Iterable[Any]:
     return inputs
 
 
-def _article(record: dict[str, Any], place: int) -> Article:
+def _article(record: dict[str, Any], position: int) -> Article:
     if not _ARTICLE_IDS & {normal(name) for name in record if record[name] is not None}:
-        record = {"_id": str(place), **record}
-    return article_of(record, f"articles, item {place}")
+        record = {"_id": str(position), **record}
+    return article_of(record, f"articles, item {position}")
 
 
 def _post(
-    record: dict[str, Any], place: int, *, converters: dict[tuple[str, ...], Convert]
+    record: dict[str, Any], position: int, *, converters: dict[tuple[str, ...], Convert]
 ) -> Post:
     names = {normal(name): name for name in record}
     texts = [names[name] for name in TEXTS if name in names]
@@ -239,10 +231,10 @@ def _post(
         record = {
             name: value for name, value in record.items() if normal(name) not in IDS
         }
-        record[LINE] = str(place)
+        record[LINE] = str(position)
     key = tuple(record)
     if key not in converters:
-        where = f"posts, item {place}"
+        where = f"posts, item {position}"
         if not texts:
             raise InputError(
                 f"{where}: no field of it is a text; expected '{TEXTS[1]}' or one of "

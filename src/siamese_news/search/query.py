@@ -88,13 +88,13 @@ class Option:
         help: what it does.
         name: of its option, if it is not that of the field.
         metavar: the name of its value, if that is not its type.
-        least: the least value.
+        minimum: the least value.
     """
 
     help: str
     name: str = ""
     metavar: str | None = None
-    least: int | None = None
+    minimum: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ class Query:
         Option("Search this index (from siamese-news index) instead of --posts."),
     ] = None
     top: Annotated[
-        int, Option("Number of posts to list for each article.", least=1)
+        int, Option("Number of posts to list for each article.", minimum=1)
     ] = 100
     threshold: Annotated[
         float | None,
@@ -249,7 +249,7 @@ class Query:
         ),
     ] = None
     second_look_posts: int | None = None  # in Python alone
-    threads: Annotated[int | None, Option("CPU threads.", least=1)] = None
+    threads: Annotated[int | None, Option("CPU threads.", minimum=1)] = None
     model: Annotated[
         Path | None,
         Option(
@@ -280,9 +280,9 @@ class Query:
                 "the seeds cannot be one story and distinct ones; expected one of the two"
             )
         if self.rivals and (self.one_story or self.distinct):
-            how = "--one-story" if self.one_story else "--distinct"
+            option = "--one-story" if self.one_story else "--distinct"
             raise InputError(
-                f"--rivals compares the lists of seeds in its own way, which {how} has another way "
+                f"--rivals compares the lists of seeds in its own way, which {option} has another way "
                 "for; leave one of the two out"
             )
         for name in _LISTS:
@@ -293,12 +293,12 @@ class Query:
                 )
         for name, fewest, optional in _COUNTS:
             count = getattr(self, name)
-            whole = (
+            is_valid = (
                 isinstance(count, Integral)
                 and not isinstance(count, bool)
                 and int(count) >= fewest
             )
-            if not whole and not (count is None and optional):
+            if not is_valid and not (count is None and optional):
                 raise InputError(
                     f"{name} is {count!r}; expected a whole number from {fewest} on"
                 )
@@ -312,7 +312,7 @@ class Query:
                 "folder of a model with --second-look (second_look in Python) as well"
             )
         relevance = self.threshold
-        least = self.min_score
+        min_score = self.min_score
         if relevance is not None and not (
             _is_number(relevance) and 0 <= relevance <= 1
         ):
@@ -320,8 +320,10 @@ class Query:
                 f"threshold is {relevance!r}; expected a relevance, a number from 0 to 1 such as "
                 "0.5 (min_score takes a score)"
             )
-        if least is not None and not (_is_number(least) and math.isfinite(least)):
-            raise InputError(f"min_score is {least!r}; expected a finite number")
+        if min_score is not None and not (
+            _is_number(min_score) and math.isfinite(min_score)
+        ):
+            raise InputError(f"min_score is {min_score!r}; expected a finite number")
         if self.after or self.before:
             self.window()
 
@@ -387,9 +389,9 @@ class Query:
                 arguments.append(option if value else option.replace("--", "--no-", 1))
             elif name in READING:  # in one word: no value is taken for an option
                 several = value if isinstance(value, list | tuple) else [value]
-                arguments += [f"{option}={each}" for each in several]
+                arguments += [f"{option}={item}" for item in several]
             elif isinstance(value, list | tuple):
-                arguments += [word for each in value for word in (option, str(each))]
+                arguments += [word for item in value for word in (option, str(item))]
             else:
                 text = json.dumps(value) if isinstance(value, float) else str(value)
                 arguments += [option, text.removesuffix(".0")]
@@ -405,17 +407,17 @@ class Query:
         names = {cls.flag(name): name for name in OPTIONS}
         del names[cls.flag("key")]  # the secret of a file, which is no word
         values: dict[str, Any] = {}
-        left = list(words)
+        unread_words = list(words)
         try:
-            while left:
-                option, joined, text = left.pop(0).partition("=")
+            while unread_words:
+                option, joined, text = unread_words.pop(0).partition("=")
                 name = names[option.replace("--no-", "--", 1)]
                 if name == "rivals" or isinstance(getattr(unsaid, name), bool):
                     values[name] = not option.startswith("--no-")
                     continue
                 kind, *_ = get_args(TYPES[name]) or [TYPES[name]]
-                read = kind if kind in (int, float, Path) else str
-                value = read(text if joined else left.pop(0))
+                converter = kind if kind in (int, float, Path) else str
+                value = converter(text if joined else unread_words.pop(0))
                 several = name in (*_LISTS, "text_field")
                 values[name] = (*values.get(name, ()), value) if several else value
             if len(values.get("text_field", ())) == 1:
@@ -460,9 +462,9 @@ _SWITCHES = [
 """The fields that are on or off, and whether the field can be None."""
 
 _COUNTS = [
-    (name, option.least, TYPES[name] is not int)
+    (name, option.minimum, TYPES[name] is not int)
     for name, option in OPTIONS.items()
-    if option.least is not None
+    if option.minimum is not None
 ] + [("second_look_posts", 1, True)]
 """The fields that take a whole number: the least, and whether the field can be None."""
 

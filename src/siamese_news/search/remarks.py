@@ -68,11 +68,11 @@ _MOST = 200
 def stub_remarks(articles: Sequence[Article]) -> list[str]:
     """Remarks on articles that are an offer to subscribe, a notice of a website, or an address."""
     return [
-        f"Article '{article.id}' {what} ({sign[0]!r}, {counted(*length)}): the ranking is based on "
+        f"Article '{article.id}' {finding} ({sign[0]!r}, {counted(*length)}): the ranking is based on "
         f"these. {remedy} or another article about the story."
         for article in articles
         if (length := length_of(article.full_text))[0] < _STUB
-        for pattern, what, remedy in _STUBS
+        for pattern, finding, remedy in _STUBS
         if (sign := pattern.search(article.full_text)) is not None
     ]
 
@@ -89,15 +89,15 @@ def foreign_remarks(
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
-    some = [
+    english = [
         article
         for article in articles
         if languages.get(article.id) == BACKGROUND
         and len(article.full_text.split()) >= _FEWEST
     ]
-    if not (isinstance(model, TextModel) and model.terms and 1 < len(some) <= _MOST):
+    if not (isinstance(model, TextModel) and model.terms and 1 < len(english) <= _MOST):
         return []
-    heads = [" ".join(article.full_text.split()[:_HEAD]) for article in some]
+    heads = [" ".join(article.full_text.split()[:_HEAD]) for article in english]
     scores = open_scorer(model, heads).scores(heads)
     # Average linkage: one pair that happens to be alike does not join two stories.
     distances = np.clip(2 - scores - scores.T, 0, 2) / 2
@@ -110,16 +110,16 @@ def foreign_remarks(
         return []
     alone = [
         article.id
-        for article, group in zip(some, group_of, strict=True)
+        for article, group in zip(english, group_of, strict=True)
         if sizes[group] == 1
     ]
-    if len(alone) == len(some):
+    if len(alone) == len(english):
         told = f"The seeds {_names(alone)} have little in common with each other"
     elif number == len(alone) + 1:
         told = f"{_names(alone)}: has little in common with the other seeds"
     else:
         _, first_rows = np.unique(group_of, return_index=True)
-        first_of = [some[row].id for row in sorted(first_rows.tolist())]
+        first_of = [english[row].id for row in sorted(first_rows.tolist())]
         told = (
             f"The seeds fall into {number} groups that have little in common with each other, "
             f"beginning with {_names(first_of)}"
@@ -189,10 +189,12 @@ def same_lists_remarks(lists: Mapping[str, set[int]], posts: int) -> list[str]:
     `lists` are the posts by the names of the seeds; lists of most of all `posts` say nothing.
     """
     alike: dict[str, None] = {}
-    some = [item for item in lists.items() if 0 < len(item[1]) <= posts / 2][:_MOST]
-    for (name, rows), (other, other_rows) in combinations(some, 2):
-        if len(rows & other_rows) >= _ALIKE * len(rows | other_rows):
-            alike |= {name: None, other: None}
+    comparable = [item for item in lists.items() if 0 < len(item[1]) <= posts / 2][
+        :_MOST
+    ]
+    for (name, rows), (second_name, second_rows) in combinations(comparable, 2):
+        if len(rows & second_rows) >= _ALIKE * len(rows | second_rows):
+            alike |= {name: None, second_name: None}
     if not alike:
         return []
     return [
@@ -202,5 +204,5 @@ def same_lists_remarks(lists: Mapping[str, set[int]], posts: int) -> list[str]:
 
 
 def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
+    suffix = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{suffix}"

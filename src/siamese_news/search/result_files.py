@@ -102,9 +102,9 @@ def _table(
         several = any(row["article"] != seed for row in posts)
         copies = any((row.get("cluster_size") or 1) > 1 for row in posts)
         title = "all seeds" if several else clean(f"{seed}: {titles.get(seed) or seed}")
-        more = ["seed"] * several + ["copies"] * copies
+        optional_columns = ["seed"] * several + ["copies"] * copies
         likely = ["relevance"] * any(row.get("relevance") is not None for row in posts)
-        columns = ["rank", "score", *likely, *more, "post", "text"]
+        columns = ["rank", "score", *likely, *optional_columns, "post", "text"]
         table = empty_table(title, columns, texts=("seed", "post", "text"))
         for row in posts:
             text = clean(row.get("text") or "")
@@ -151,7 +151,7 @@ def _parquet(stream: IO[bytes], rows: Iterable[Row], columns: Sequence[str]) -> 
     }
     schema = pa.schema([(name, types[KINDS.get(name, "text")]) for name in columns])
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
-        left = iter(rows)
-        while batch := list(islice(left, _BATCH)):
+        stream_rows = iter(rows)
+        while batch := list(islice(stream_rows, _BATCH)):
             values = {name: [row.get(name) for row in batch] for name in columns}
             writer.write_table(pa.table(values, schema=schema))

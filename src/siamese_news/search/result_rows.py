@@ -49,13 +49,13 @@ def finished_rows(
     """
     query = opened.query
     seeds = opened.seeds
-    few = count <= CLUSTERED
+    is_small = count <= CLUSTERED
     several = seeds.one_story and len(seeds.articles) > 1
     bare = query.format == "trec"
     clusters: dict[str, tuple[int, int]] = {}
-    if query.dedupe or (few and not bare):
+    if query.dedupe or (is_small and not bare):
         clusters = clusters_of(list(posts()))
-    tell = few and query.format not in ("trec", "table")
+    tell = is_small and query.format not in ("trec", "table")
     for rows in lists:
         seen: set[int | None] = set()
         rank = 0

@@ -18,7 +18,7 @@ from zstandard import ZstdCompressor, ZstdDecompressor
 from siamese_news.data.records import Post
 from siamese_news.model.text_model import BLOCK
 from siamese_news.scoring import Content, Scorer
-from siamese_news.search.pool import Pool, Report, Scored, Wanted, Window
+from siamese_news.search.pool import Pool, Pruning, Report, Scored, Window
 from siamese_news.search.ranked_posts import Sample
 from siamese_news.text.token_ids import TokenIds
 
@@ -67,8 +67,8 @@ class Spool:
             unknown = orjson.dumps(list(block.content.unknown.items()))
             parts += [block.content.flat.tobytes(), lengths.tobytes(), unknown]
         ends = [self._file.tell()]
-        for part in parts:
-            self._file.write(self._pack(part))
+        for column in parts:
+            self._file.write(self._pack(column))
             ends.append(self._file.tell())
         self.index.append([block.number, len(block.posts), *ends])
 
@@ -81,8 +81,8 @@ class Spool:
 
     def __iter__(self) -> Iterator[Block]:
         for number, count, start, posts_end, *ends in self.index:
-            read = partial(self._rows, start, posts_end)
-            posts = _SpooledPosts(count, read, self._post)
+            read_rows = partial(self._rows, start, posts_end)
+            posts = _SpooledPosts(count, read_rows, self._post)
             if not ends:
                 yield Block(number, posts, [post.text for post in posts])
                 continue
@@ -114,10 +114,13 @@ class _SpooledPosts(Sequence[Post]):
     """The posts of a block, read when the first one is used, and each made when it is: few are."""
 
     def __init__(
-        self, count: int, read: Callable[[], list[bytes]], post: Callable[[bytes], Post]
+        self,
+        count: int,
+        read_rows: Callable[[], list[bytes]],
+        post: Callable[[bytes], Post],
     ) -> None:
         self._count = count
-        self._read = read
+        self._read = read_rows
         self._post = post
         self._rows: list[bytes] | None = None
 
@@ -175,7 +178,7 @@ class StreamPool(Pool):
         scorer: Scorer,
         window: Window,
         *,
-        done: int = 0,
+        finished_blocks: int = 0,
         state: bytes = b"",
         report: Report | None = None,
     ) -> Scorer:
@@ -195,7 +198,7 @@ class StreamPool(Pool):
                     spool.add(block)
             except OSError:
                 spool = None
-            if block.number >= done:
+            if block.number >= finished_blocks:
                 observer.observe(block.content)
                 if report is not None:
                     report(block.number + 1, observer)
@@ -207,27 +210,27 @@ class StreamPool(Pool):
         scorer: Scorer,
         articles: int,
         window: Window,
-        wanted: Wanted | None,
-        done: int = 0,
+        pruning: Pruning | None,
+        finished_blocks: int = 0,
     ) -> Iterator[Scored]:
         """All posts, in blocks of at most `_CELLS` scores."""
         rows = max(1, _CELLS // articles)
         spool = self._spool
         scored = (
-            self._blocks(scorer, window, done)
+            self._blocks(scorer, window, finished_blocks)
             if spool is None
             else self._read_again(spool)
         )
         for block in scored:
-            count = len(block.posts) if block.number >= done else 0
+            count = len(block.posts) if block.number >= finished_blocks else 0
             for start in range(0, count, rows):
                 content = block.content[start : start + rows]
                 scores = scorer.scores(content)
-                some = (
+                posts = (
                     block.posts if count <= rows else block.posts[start : start + rows]
                 )
-                last = start + rows >= count
-                yield Scored(block.number, some, scores, last, content=content)
+                is_end = start + rows >= count
+                yield Scored(block.number, posts, scores, is_end, content=content)
 
     def observed(self) -> Iterable[Block]:
         """The blocks that a scorer observed, from the spool where there is one."""
@@ -242,13 +245,13 @@ class StreamPool(Pool):
         return self._sample.posts
 
     def _blocks(
-        self, scorer: Scorer, window: Window, first: int = 0
+        self, scorer: Scorer, window: Window, start: int = 0
     ) -> Iterator[Block]:
-        """The posts in blocks from number `first` on, ready for a scorer."""
+        """The posts in blocks from number `start` on, ready for a scorer."""
         window.start()
         for number, rows in enumerate(blocks(self)):
             in_window = window(rows)
-            if number >= first:
+            if number >= start:
                 yield Block(number, in_window, content_of(scorer, in_window))
         window.check()
 

@@ -248,14 +248,18 @@ class Searcher:
         pool = self._pool(posts)
         with (
             TemporaryDirectory() as folder,
-            closing(PartialResults(Path(folder) / "found", {}, resume=False)) as part,
+            closing(
+                PartialResults(Path(folder) / "found", {}, resume=False)
+            ) as partial_results,
         ):
-            outcome = filter_posts(opened, pool, part)
+            outcome = filter_posts(opened, pool, partial_results)
             if not outcome.searched:
                 raise InputError("no posts to filter: expected at least one")
             remarks = partial(filter_remarks, opened, outcome)
             self._say(opened, outcome.scorer, pool, remarks)
-            return _records(filtered_rows(part.path, opened, outcome.scorer), query)
+            return _records(
+                filtered_rows(partial_results.path, opened, outcome.scorer), query
+            )
 
     @one_thread_of_products()
     def explain(self, articles: Articles, posts: Posts | Pool) -> Records:
@@ -281,9 +285,9 @@ class Searcher:
                 "(PostIndex.find)"
             )
         opened = self._opened(Query(second_look=NO_LOOK), articles, ())
-        few = list(posts_of(posts))
+        given_posts = list(posts_of(posts))
         seeds = opened.seeds
-        explained = explain_nearest(model, seeds.articles, few, opened.scorer())
+        explained = explain_nearest(model, seeds.articles, given_posts, opened.scorer())
         return Records(_named(record_of(explanation)) for explanation in explained)
 
     def keywords(
@@ -379,14 +383,18 @@ class Searcher:
         opened: OpenQuery,
         scorer: Scorer,
         pool: Pool,
-        more: Callable[[], Iterable[str]],
+        search_remarks: Callable[[], Iterable[str]],
     ) -> None:
         """Log the lines that the commands print on the console."""
         if not log.isEnabledFor(logging.INFO):
             return
         opened.languages.note(pool.sample())
         seeds = opened.seeds.remarks()
-        for line in (opened.decided(scorer), *seeds, *opened.remarks(*more())):
+        for line in (
+            opened.decided(scorer),
+            *seeds,
+            *opened.remarks(*search_remarks()),
+        ):
             if line:
                 log.info("%s", line)
 
@@ -424,8 +432,8 @@ def _records(rows: Iterable[Mapping[str, Any]], query: Query) -> Records:
             continue
         records.append(_named({name: row.get(name) for name in query.columns}))
     if empty:
-        some = f"{counted(empty, 'post')} with an empty text {verb(empty, 'are')}"
-        log.info("%s left out of the result", some)
+        posts = f"{counted(empty, 'post')} with an empty text"
+        log.info("%s %s left out of the result", posts, verb(empty, "are"))
     return records
 
 

@@ -157,7 +157,7 @@ class SecondLook:
         2010, "Hubs in Space").
         """
         assert self._vectors is not None
-        place_of = {text: place for place, text in enumerate(self._sample)}
+        place_of = {text: column for column, text in enumerate(self._sample)}
         sampled = self._vectors.of_posts(self._sample)
         cosines = vectors @ sampled.T
         for row, text in enumerate(texts):
@@ -210,10 +210,10 @@ class _Vectors:
         ids = model.token_ids(texts)
         keys = content_keys(ids).tolist()
         # At most some 100 MB: then, the vectors of earlier lists are computed again.
-        known = self._posts if len(self._posts) < 20 * MOST else {}
-        new = {k: row for row, k in enumerate(keys) if k not in known}
+        encoded = self._posts if len(self._posts) < 20 * MOST else {}
+        new = {k: row for row, k in enumerate(keys) if k not in encoded}
         vectors = model.encode_ids(ids.take(np.array(list(new.values()), int)), "post")
-        self._posts = known | dict(zip(new, vectors, strict=True))
+        self._posts = encoded | dict(zip(new, vectors, strict=True))
         return np.stack([self._posts[key] for key in keys])
 
 

@@ -49,9 +49,9 @@ class Seeds:
                 f"{len(self.articles):,} seed articles came, expected {MOST:,} at most; are articles "
                 "and posts exchanged? If not, search for parts of the articles, one after the other"
             )
-        wanted = {article.full_text for article in self.articles}
+        seed_texts = {article.full_text for article in self.articles}
         for article in self.negatives:
-            if article.full_text in wanted:
+            if article.full_text in seed_texts:
                 raise InputError(
                     f"article '{article.id}' is a seed and a negative seed; expected one of the two"
                 )
@@ -85,10 +85,10 @@ class Seeds:
         best = positive.argmax(axis=0)
         result = self._one(positive)[None] if self.one_story else positive
         if self.distinct:
-            fits = np.divide(
+            share_of_best = np.divide(
                 result, result.max(axis=0), out=np.ones_like(result), where=result > 0
             )
-            result = result * fits
+            result = result * share_of_best
         elif self.rivals is not None:
             result = after_rivals(result, self.rivals)
         if self.negatives:
@@ -96,18 +96,18 @@ class Seeds:
         return np.rint(result * MILLION).astype(np.int64), best
 
     def at_most(
-        self, most: NDArray[np.float32], least: NDArray[np.float32]
+        self, upper: NDArray[np.float32], lower: NDArray[np.float32]
     ) -> NDArray[np.float32]:
         """(lists, P) upper bounds of the scores of the lists.
 
-        `most` and `least` are (A, P) bounds of the scores of the articles and the negatives.
+        `upper` and `lower` are (A, P) bounds of the scores of the articles and the negatives.
         """
         count = len(self.articles)
-        result = most[:count]
+        result = upper[:count]
         if self.one_story:
             result = self._one(result)[None]
         if self.negatives:
-            result = result - self._one(least[count:])
+            result = result - self._one(lower[count:])
         return result
 
     def _one(self, scores: NDArray[Any]) -> NDArray[Any]:

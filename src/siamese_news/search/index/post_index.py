@@ -29,9 +29,9 @@ from siamese_news.search.pool import (
     Floats,
     Ints,
     Pool,
+    Pruning,
     Report,
     Scored,
-    Wanted,
     Window,
     floors_of,
 )
@@ -128,7 +128,7 @@ class PostIndex(Pool):
         scorer: Scorer,
         window: Window,
         *,
-        done: int = 0,
+        finished_blocks: int = 0,
         state: bytes = b"",
         report: Report | None = None,
     ) -> Scorer:
@@ -167,21 +167,21 @@ class PostIndex(Pool):
         scorer: Scorer,
         articles: int,
         window: Window,
-        wanted: Wanted | None,
-        done: int = 0,
+        pruning: Pruning | None,
+        finished_blocks: int = 0,
     ) -> Iterator[Scored]:
         """See `Pool`: the posts that can matter, or all; none where a block is done already."""
-        if done:
+        if finished_blocks:
             return
         posts = self._chosen(window)
         self.scored = 0
         indexed = IndexedScorer.of(scorer)
         observed_rows = self._observed
-        if indexed is None or wanted is None or observed_rows is None:
+        if indexed is None or pruning is None or observed_rows is None:
             scores = all_scores(scorer, posts, articles)
         else:
             bounds = Bounds(indexed.form, self.manifest.codes, self._learned)
-            scores = best_scores(indexed, bounds, posts, observed_rows, wanted)
+            scores = best_scores(indexed, bounds, posts, observed_rows, pruning)
         for block in scores:
             self.scored += len(block.posts)
             yield block
@@ -243,21 +243,21 @@ def best_scores(
     bounds: Bounds,
     posts: Chosen,
     observed_rows: Ints,
-    open_lists: Wanted,
+    pruning: Pruning,
 ) -> Iterator[Scored]:
     """The scores of the posts that can matter, by a scorer that has observed the pool.
 
     The posts of the `observed_rows`, over all segments and ascending, are scored first and whatever
-    their bounds, because smoothing may raise them. `open_lists` is asked again for each chunk.
+    their bounds, because smoothing may raise them. `pruning` is asked again for each chunk.
     """
     for number in range(len(posts.segments)):
         rows = posts.rows_of(number, observed_rows)
         for start in range(0, len(rows), BLOCK):
             yield _part(indexed.scorer, posts, number, rows[start : start + BLOCK])
 
-    reach = _Reach(indexed, bounds, open_lists)
+    reach = _Reach(indexed, bounds, pruning)
     chunks = posts.without(observed_rows).chunks(bounds.articles)
-    chunks_with_floors = ((chunk, floors_of(open_lists.least())) for chunk in chunks)
+    chunks_with_floors = ((chunk, floors_of(pruning.floors())) for chunk in chunks)
     for (chunk, _), rows in ahead(reach.rows, chunks_with_floors):
         for start in range(0, len(rows), BLOCK):
             batch = rows[start : start + BLOCK]
@@ -271,11 +271,11 @@ class _Reach:
     """
 
     def __init__(
-        self, indexed: IndexedScorer, bounds: Bounds, open_lists: Wanted
+        self, indexed: IndexedScorer, bounds: Bounds, pruning: Pruning
     ) -> None:
         self._indexed = indexed
         self._bounds = bounds
-        self._open_lists = open_lists
+        self._pruning = pruning
         self._scales = indexed.scorer.scales()[:, None]
         # (A, 0), or the one (1, 1) that counts for every post, whose tokens are then not read.
         self._surface = indexed.surface(TokenIds.of([]))
@@ -328,7 +328,7 @@ class _Reach:
         """
         highest = self._scales * upper_bounds + above + _ROUNDING
         lowest = self._scales * lower_bounds + below - _ROUNDING
-        reachable = self._open_lists.at_most(highest, lowest)
+        reachable = self._pruning.at_most(highest, lowest)
         return np.flatnonzero((reachable >= floors).any(axis=0))
 
     def _surface_bounds(
@@ -361,4 +361,6 @@ def _part(scorer: Scorer, posts: Chosen, number: int, rows: Ints) -> Scored:
     scores = scorer.scores(segment.token_ids(rows))
     pool_rows = rows + posts.firsts[number]
     # An index is one block: an interrupted search starts again.
-    return Scored(0, StoredPosts(segment, rows), scores, last=False, rows=pool_rows)
+    return Scored(
+        0, StoredPosts(segment, rows), scores, ends_block=False, rows=pool_rows
+    )
