@@ -65,8 +65,8 @@ def test_the_word_that_a_group_uses_sets_it_apart():
     assert (
         own[0].term == "dyke"
         and own[0].sure
-        and own[0].found == 40
-        and own[0].others == 0
+        and own[0].n_texts == 40
+        and own[0].n_other_texts == 0
     )
     low, high = own[0].interval
     assert 0 < low < own[0].log_odds < high
