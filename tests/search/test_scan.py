@@ -210,7 +210,7 @@ def test_a_block_with_very_many_scores_comes_in_parts(monkeypatch):
     monkeypatch.setattr(scan, "_CELLS", 20)
     posts = [Post(str(n), f"text {n}") for n in range(8)]
     found = list(StreamPool(posts).parts(Once(), 10, Window(), None))
-    assert [(b.number, len(b.posts), b.last) for b in found] == [
+    assert [(b.number, len(b.posts), b.ends_block) for b in found] == [
         (0, 2, False),
         (0, 2, False),
         (0, 1, True),
