@@ -191,7 +191,7 @@ def stopped_before(step, root):
     ("step", "name"),
     [
         *(("merge", name) for name in ("work.json", "00001.read.json", "00001.ids")),
-        *(("merge", f"00001.{name}") for name in ("observed", "keys.npy", "spool")),
+        *(("merge", f"00001.{name}") for name in ("keys.npy", "spool")),
         *(("finish", name) for name in ("00001.read.json", "00002.scored.json")),
         *(("finish", name) for name in ("00001.rows", "pool")),
     ],

@@ -213,9 +213,7 @@ def test_a_type_that_numpy_lacks_is_refused(folder, lent):
     weights = {"embedding.matrix": torch.zeros(3, 3, dtype=torch.bfloat16)}
     save_file(weights, folder / "model.safetensors")
     _rewrite_sums(folder)
-    with pytest.raises(
-        InputError, match=r"not safetensors with numbers that .*bfloat16"
-    ):
+    with pytest.raises(InputError, match=r"not safetensors with numbers that .*BF16"):
         Model.load(folder)
 
 
@@ -225,7 +223,8 @@ def test_a_config_of_endless_brackets_is_refused(folder, levels):
     (folder / "config.json").write_text(document)
     _rewrite_sums(folder)
     with pytest.raises(
-        InputError, match=r"config\.json: .* nested too deeply|is a model of kind"
+        InputError,
+        match=r"config\.json: not JSON with the few levels|is a model of kind",
     ):
         Model.load(folder)
 

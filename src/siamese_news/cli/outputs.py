@@ -195,7 +195,7 @@ def _replaceable(path: Path, out: Path) -> bool:
             out.with_name(out.name + ".part.json"),
             out.with_name(out.name + ".shards") / "work.json",
         )
-        if any("job" in _object(path) for path in unfinished):
+        if any(p.exists() and _start(p).startswith(b'{"job": ') for p in unfinished):
             # It existed when that run began, which was allowed to replace it.
             return True
         written_hash = _object(out.with_name(out.name + ".meta.json")).get("sha256")

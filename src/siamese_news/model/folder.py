@@ -32,6 +32,8 @@ _LARGEST = {_SUMS: 1 << 16, "config.json": 1 << 24}  # bytes
 _LONGEST_WORD = 1 << 12  # bytes; the mean of all words is far below
 _MOST_DIMENSIONS = 8
 _LONGEST_ROW = 1 << 40  # numbers
+# Types of safetensors that numpy has without another package, such as ml_dtypes.
+_TYPES = "BOOL U8 I8 U16 I16 F16 U32 I32 F32 U64 I64 F64".split()
 
 
 class FolderContent(NamedTuple):
@@ -148,12 +150,10 @@ def read_folder(path: str | Path) -> FolderContent:
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         hidden = _hidden_key(config)
-    except ValueError as error:
-        raise InputError(f"{folder / 'config.json'}: not JSON ({error})") from error
-    except RecursionError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{folder / 'config.json'}: lists or objects are nested too deeply; expected the few "
-            "levels that training writes: copy the model folder again"
+            f"{folder / 'config.json'}: not JSON with the few levels that training writes ({error})"
+            "; copy the model folder again"
         ) from error
     if not isinstance(config, dict) or config.pop("format", None) != FORMAT:
         raise InputError(
@@ -167,9 +167,8 @@ def read_folder(path: str | Path) -> FolderContent:
         )
     weights = folder / "model.safetensors"
     try:
-        _check_shapes(weights)
+        _check_header(weights)
         arrays = load_file(weights)
-        _check_types(arrays)
     # Shapes that no memory holds, and types that numpy lacks.
     except (SafetensorError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
@@ -262,20 +261,16 @@ def _check_sizes(folder: Path) -> None:
             )
 
 
-def _check_shapes(path: Path) -> None:
-    """Raise a ValueError for a tensor of a shape that numpy cannot have; nothing is loaded."""
+def _check_header(path: Path) -> None:
+    """Raise a ValueError for a tensor that numpy alone cannot have; nothing is loaded."""
     with safe_open(path, framework="numpy") as content:
         for name in content.keys():
-            shape = content.get_slice(name).get_shape()
+            tensor = content.get_slice(name)
+            shape = tensor.get_shape()
             if len(shape) > _MOST_DIMENSIONS or max(shape, default=0) > _LONGEST_ROW:
                 raise ValueError(f"tensor {name[:80]!r} has the shape {shape}")
-
-
-def _check_types(arrays: Mapping[str, np.ndarray]) -> None:
-    """Raise a ValueError for a type that another package (ml_dtypes, say) has lent to numpy."""
-    for name, array in arrays.items():
-        if array.dtype.isbuiltin == 2:
-            raise ValueError(f"tensor {name[:80]!r} is {array.dtype}")
+            if tensor.get_dtype() not in _TYPES:
+                raise ValueError(f"tensor {name[:80]!r} is {tensor.get_dtype()}")
 
 
 def _verify(folder: Path) -> None:

@@ -1,25 +1,21 @@
 """The unfinished output of a long search, which survives Ctrl-C, kill -9 and a power cut."""
 
-import base64
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
-from itertools import chain
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypedDict
+from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.search.histogram import Counted
-from siamese_news.utils.checked_json import Count, read_state, write_state_pieces
-from siamese_news.utils.files import GrowingFile, is_stream, json_text
+from siamese_news.utils.checked_json import read_state_and_data, write_state
+from siamese_news.utils.files import GrowingFile, is_stream
 
 _SECONDS = 1.0  # between two records of the progress
 _RECORD = 0.02  # a record that takes longer than this, in seconds, makes records less frequent
-# Bytes of the state that are written at once: a multiple of three, so that base64 can be joined.
-_PIECE = 3 << 18
 
 
 @contextmanager
@@ -106,25 +102,13 @@ class Progress:
     or where all of it is `observed` that of the scorer (`Scorer.state`).
     """
 
-    blocks: Count
-    size: Count
-    rows: Count
-    scored: Count
-    histogram: Counted
-    state: bytes
-    observed: bool
-
-    @classmethod
-    def none(cls) -> "Progress":
-        """Of a search that has just begun."""
-        return cls(0, 0, 0, 0, histogram={}, state=b"", observed=False)
-
-
-class _Unfinished(TypedDict):
-    """The content of ``<out>.part.json``; the state is in base64."""
-
-    job: dict[str, Any]
-    progress: Progress
+    blocks: int = 0
+    size: int = 0
+    rows: int = 0
+    scored: int = 0
+    histogram: Counted = field(default_factory=dict)
+    observed: bool = False
+    state: bytes = b""
 
 
 class PartialResults:
@@ -139,7 +123,7 @@ class PartialResults:
         self.path = out.with_name(out.name + ".part")
         self._state = out.with_name(out.name + ".part.json")
         self._job = dict(job)
-        self.progress = Progress.none()
+        self.progress = Progress()
         if self._state.exists():
             self._continue(resume)
         self._rows = GrowingFile(self.path, self.progress.size, self._remedy)
@@ -170,23 +154,15 @@ class PartialResults:
         started = time.monotonic()
         self._rows.sync()
         self.progress.size = self._rows.size
-        # The state is large: it is left out of the text, and written into its place piece by piece.
-        progress = asdict(replace(self.progress, state=b"")) | {"state": ""}
-        # Not json.dump: each call leaves a reference cycle.
-        text = json_text({"job": self._job, "progress": progress})
-        head, name, tail = text.rpartition('"state": "')
-        state = memoryview(self.progress.state)
-        encoded = (
-            base64.b64encode(state[start : start + _PIECE]).decode()
-            for start in range(0, len(state), _PIECE)
-        )
-        write_state_pieces(self._state, chain([head + name], encoded, [tail]))
+        progress = asdict(self.progress)
+        state = progress.pop("state")
+        write_state(self._state, {"job": self._job, "progress": progress}, state)
         self._saved = time.monotonic()
         self._took = self._saved - started
 
     def close(self) -> None:
         """Close the files, and keep them for a later run if anything was done."""
-        if self._nothing:
+        if not self.progress.blocks and not self.progress.state:
             self.remove()
         self._rows.close()
 
@@ -196,21 +172,17 @@ class PartialResults:
         self._state.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
 
-    @property
-    def _nothing(self) -> bool:
-        return not self.progress.blocks and not self.progress.state
-
     def _continue(self, resume: bool) -> None:
         remedy = f"remove it and {self.path.name} to start over"
-        unfinished = read_state(self._state, _Unfinished, remedy)
-        self.progress = unfinished["progress"]
-        if self._nothing:
+        saved, state = read_state_and_data(self._state, dict[str, Any], remedy)
+        if not saved["progress"]["blocks"] and not state:
             return
         if not resume:
             raise InputError(
                 f"{self.path}: left by an unfinished run; continue with --resume, or {self._remedy}"
             )
-        check_job(self.path, unfinished["job"], self._job, self._remedy)
+        check_job(self.path, saved["job"], self._job, self._remedy)
+        self.progress = Progress(**saved["progress"], state=state)
 
 
 def check_job(

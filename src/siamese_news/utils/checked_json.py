@@ -6,7 +6,6 @@ The JSON of an unfinished run also has a checksum: its numbers fit each other, a
 import json
 import re
 import zlib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -40,7 +39,7 @@ def fitting(value: Any, kind: type[T]) -> T:
 
 
 def _converted(value: Any, kind: type[T]) -> T:
-    """The value as this type: a dataclass of a dict, bytes of base64."""
+    """The value as this type: a dataclass of a dict."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -52,36 +51,37 @@ def _converted(value: Any, kind: type[T]) -> T:
         raise ValueError(f"field {where}: {problem}" if where else problem) from None
 
 
-def write_state(path: Path, value: dict[str, Any]) -> None:
-    """Write the JSON of an unfinished run, whole or not at all, with a checksum."""
-    write_state_pieces(path, [json_text(value)])
+def write_state(path: Path, value: dict[str, Any], data: bytes = b"") -> None:
+    """Write the JSON of an unfinished run, whole or not at all, with a checksum.
 
-
-def write_state_pieces(path: Path, pieces: Iterable[str]) -> None:
-    """`write_state` of an object whose JSON comes in pieces, the last of which is not empty."""
-    checksum = 0
+    Further bytes follow on a line of their own.
+    """
+    body = json_text(value).encode().removesuffix(b"}")
+    checksum = zlib.crc32(data, zlib.crc32(body))
     with atomic_write(path, "wb") as stream:
-        pending = b""
-        for piece in pieces:
-            checksum = zlib.crc32(pending, checksum)
-            stream.write(pending)
-            pending = piece.encode()
-        body = pending.removesuffix(b"}")
-        stream.write(body + _CHECKSUM + b"%d}" % zlib.crc32(body, checksum))
+        stream.write(body + _CHECKSUM + b"%d}" % checksum)
+        if data:
+            stream.write(b"\n")
+            stream.write(data)
 
 
 def read_state(path: Path, kind: type[T], remedy: str) -> T:
-    """What `write_state` wrote to a file, as a value of this type.
+    """The JSON that `write_state` wrote to a file, as a value of this type.
 
     Raises:
         InputError: the file is damaged; `remedy` says what to do.
     """
+    return read_state_and_data(path, kind, remedy)[0]
+
+
+def read_state_and_data(path: Path, kind: type[T], remedy: str) -> tuple[T, bytes]:
+    """`read_state` with the bytes that follow."""
     try:
-        content = path.read_bytes()
-        body, _, checksum = content.rpartition(_CHECKSUM)
-        if checksum != b"%d}" % zlib.crc32(body):
+        line, _, data = path.read_bytes().partition(b"\n")
+        body, _, checksum = line.rpartition(_CHECKSUM)
+        if checksum != b"%d}" % zlib.crc32(data, zlib.crc32(body)):
             raise ValueError("it differs from its checksum")
-        return _converted(json.loads(content), kind)
+        return _converted(json.loads(line), kind), data
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path}: is damaged, or of another version ({error}); {remedy}"

@@ -99,40 +99,29 @@ def annotate(
         raise InputError("--annotator is blank; expected a name")
     stops = find is not None or recall is not None
     goal = Goal(find, recall, rule, positives, confidence, seed)
+    if plan is None and (results is None or not stops):
+        raise InputError("expected --plan, or --results with --find or --recall")
     plans: list[Certification | Stopping] = []
     if plan is not None:
         certification = Certification.resume(plan, results=results, posts=posts)
         certification.expect_criteria(criteria)
         certification.expect_texts()
+        results = certification.results
         plans.append(
             certification
         )  # first, because the order of its posts reveals nothing
-        if stops:
-            path = sibling(labels, "goals.plan.json")
-            plans.append(
-                Stopping.start(
-                    certification.results,
-                    path,
-                    goal,
-                    posts=posts,
-                    another_plan=another_plan,
-                )
-            )
-    else:
-        if results is None or not stops:
-            raise InputError("expected --plan, or --results with --find or --recall")
-        path = sibling(labels, "plan.json")
-        plans.append(
-            Stopping.start(
-                results,
-                path,
-                goal,
-                posts=posts,
-                another_plan=another_plan,
-                criteria=criteria,
-                needs_texts=True,
-            )
+    if stops:
+        assert results is not None
+        goals = Stopping.start(
+            results,
+            sibling(labels, "goals.plan.json" if plan else "plan.json"),
+            goal,
+            posts=posts,
+            another_plan=another_plan,
+            criteria="" if plan else criteria,
+            needs_texts=plan is None,
         )
+        plans.append(goals)
     session = Session(plans, labels)
     text = criteria if plain_criteria(criteria) else plans[0].plan["criteria"]
     while (unit := session.ask()) is not None:
@@ -152,16 +141,12 @@ def annotate(
         return
     population = counted(len(plans[0].population), "post")
     posts_of = f"{population} of {plans[0].results.name}"
-    short = not all(
-        goals.find_reached(session.labels)
-        for goals in plans
-        if isinstance(goals, Stopping)
-    )
+    short = stops and not goals.find_reached(session.labels)
     if short:
         n_relevant = "none is" if find == 1 else f"fewer than {find:,} are"
         echo(
-            f"every one of the {posts_of} is labeled, and {n_relevant} relevant: this goal cannot be "
-            "reached"
+            f"every one of the {posts_of} is labeled, and {n_relevant} relevant: this goal cannot "
+            "be reached"
         )
     if plan is not None:
         files = f"--plan {quote(str(plan))} --labels {quote(str(labels))}"

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from siamese_news.errors import InputError
-from siamese_news.utils.terminal import counted, echo
+from siamese_news.utils.terminal import echo
 from siamese_news_desk.cli.sample import (
     AtLeastOption,
     SheetFormatOption,
@@ -130,32 +130,12 @@ def certify(
         )
     if advice := left_sentence(content):
         echo(advice)
-    sheet = write_next_sheet(
+    for sentence in write_next_sheet(
         certification,
         labels_given,
         labels[0],
         format,
         extra_labels=more,
         at_least=at_least,
-    )
-    if sheet.waiting:
-        echo(
-            f"no label yet for {counted(sheet.waiting, 'post' if sheet.best else 'needed post')} "
-            f"of the sheets; label {'it' if sheet.waiting == 1 else 'them'} and run the same "
-            "command again"
-        )
-    if sheet.path is not None:
-        which = ", the best ones without a label" if sheet.best else ""
-        echo(f"{sheet.path}: {counted(sheet.new, 'more post')} to label{which}")
-    elif not sheet.waiting and not certification.next_posts(
-        labels_given, extra_labels=len(certification.population)
     ):
-        echo(
-            f"done: {counted(len(labels_given.of), 'label')} for every one of the "
-            f"{counted(len(certification.population), 'post')}; none is left to label"
-        )
-    elif not sheet.waiting:
-        echo(
-            f"done: {len(labels_given.of)} of {counted(certification.settings.budget, 'label')}; "
-            "--more N allows N more labels, at no loss of confidence"
-        )
+        echo(sentence)

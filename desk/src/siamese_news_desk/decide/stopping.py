@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from siamese_news.errors import InputError
+from siamese_news.utils.checked_json import fitting
 from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.decide.bounds.few_missing import FewMissing
-from siamese_news_desk.decide.bounds.sequential import (
-    most_relevant,
-)
+from siamese_news_desk.decide.bounds.sequential import most_relevant
 from siamese_news_desk.decide.learning import learn
 from siamese_news_desk.decide.learning_examples import TooFewLabels
 from siamese_news_desk.decide.learning_views import PostWords
 from siamese_news_desk.decide.plan.design import share_of
 from siamese_news_desk.decide.plan.ledger import changes
+from siamese_news_desk.decide.plan.plan_fields import StoppingSettings
 from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news_desk.decide.plan.texts import Texts, text_key
@@ -336,22 +336,10 @@ def binomial_place(recall: float, error: float, positives: int) -> int | None:
     return int(positions[good[0]]) if len(good) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """The user's choices, fixed before the first label; shares as typed.
+class Goal(StoppingSettings):
+    """What to find; see `StoppingSettings`."""
 
-    Attributes:
-        find: number of relevant posts to find, or None.
-        recall: share of all relevant posts to find, or None.
-        positives: with `RANDOM_FIRST`: random relevant posts to wait for.
-    """
-
-    find: int | None
-    recall: str | None
-    rule: str
-    positives: int
-    confidence: str
-    seed: int
+    __slots__ = ()
 
     def check(self) -> None:
         """Raise an `InputError` for a value that no pool allows."""
@@ -359,18 +347,13 @@ class Goal:
             raise InputError(
                 "expected a number of posts, or a share of all relevant posts"
             )
-        for name, number in (("find", self.find), ("positives", self.positives)):
-            if number is not None and number < 1:
-                raise InputError(
-                    f"{name} is {number}; expected at least 1 relevant post"
-                )
+        try:
+            fitting(asdict(self), StoppingSettings)
+        except ValueError as error:
+            raise InputError(f"the goal of labeling: {error}") from None
         if self.recall is not None:
             share_of(self.recall, "recall (the share of all relevant posts)")
         share_of(self.confidence, "confidence")
-        if self.rule not in (RANDOM_FIRST, LEARN_FIRST):
-            raise InputError(
-                f"rule is {self.rule!r}; expected {RANDOM_FIRST} or {LEARN_FIRST}"
-            )
 
     def rules(self, population: Population, texts: Texts) -> list[Rule]:
         """The rules, in the order in which they request labels.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -26,49 +26,29 @@ from siamese_news.errors import InputError
 from siamese_news.scoring import Scorer
 from siamese_news.search.file_pool import empty_remarks, plain_counts
 from siamese_news.search.filtering import kept_rows, write_filtered
-from siamese_news.search.histogram import Counted, ScoreCounts
+from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opened_query import OpenQuery, Outcome
 from siamese_news.search.partial_results import check_job
 from siamese_news.search.ranked_posts import metadata_text
 from siamese_news.search.scan import Block, Spool, StreamPool, blocks, content_of
 from siamese_news.text.vocabulary import stable_hash
-from siamese_news.utils.checked_json import Count, checksum_of, read_state, write_state
+from siamese_news.utils.checked_json import (
+    checksum_of,
+    read_state,
+    read_state_and_data,
+    write_state,
+)
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.terminal import counted
-
-T = TypeVar("T")
-
-
-class _ReadPart(TypedDict):
-    """The content of ``n.read.json``.
-
-    `blocks` is the index of the spool, `checksums` those of the files that were written before,
-    `window` the posts outside the dates, without a date and with one, and `sample` has id, text
-    and language of some posts.
-    """
-
-    blocks: list[list[Count]]
-    checksums: dict[str, int]
-    counts: Counts
-    window: tuple[Count, Count, Count]
-    sample: list[tuple[str, str, str | None]]
-
-
-class _ScoredPart(TypedDict):
-    """The content of ``n.scored.json``: counts of posts and rows, and the checksum of the rows."""
-
-    scored: Count
-    rows: Count
-    checksum: int
-    histogram: Counted
 
 
 class ShardFolder:
     """Files of a search in parts. Every file appears whole, or not at all.
 
     ``work.json`` has the ``job`` and the number of parts, ``shards``. For part n there are
-    ``n.read.json`` (once its posts are read and observed), ``n.scored.json`` (once its rows are
-    written), and the files that these name. ``pool`` has the sum of the observations.
+    ``n.read.json`` (once its posts are read and observed; the observations follow the JSON),
+    ``n.scored.json`` (once its rows are written), and the files whose checksums these have.
+    ``pool`` has the sum of the observations. All are of one version of the program, that of the job.
     """
 
     def __init__(self, out: Path) -> None:
@@ -96,9 +76,14 @@ class ShardFolder:
             index for index in range(self.shards) if not self.file(index, name).exists()
         ]
 
-    def read(self, index: int, name: str, kind: type[T]) -> T:
-        """A JSON file of part `index`, whose content is of this type."""
-        return read_state(self.file(index, name), kind, self._remedy)
+    def read(self, index: int, name: str) -> dict[str, Any]:
+        """A JSON file of part `index`."""
+        return read_state(self.file(index, name), dict[str, Any], self._remedy)
+
+    def observed(self, index: int) -> bytes:
+        """What the reading of part `index` observed."""
+        path = self.file(index, "read.json")
+        return read_state_and_data(path, dict[str, Any], self._remedy)[1]
 
     def checksums(self, index: int, *names: str) -> dict[str, int]:
         """The checksums of files of part `index`."""
@@ -117,18 +102,12 @@ class ShardFolder:
         name = "taken.json"
         if not self.file(index, name).exists():
             return []
-        return self.read(index, name, dict[str, Any])["ids"]
+        return self.read(index, name)["ids"]
 
     @property
     def pool(self) -> Path:
         """What all parts have observed together; with it they can be scored."""
         return self.path / "pool"
-
-
-def _write_bytes(path: Path, data: bytes) -> None:
-    """Write a file, whole or not at all."""
-    with atomic_write(path, "wb") as stream:
-        stream.write(data)
 
 
 Step = Callable[[OpenQuery, ShardFolder, int], str]
@@ -183,22 +162,21 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     order = np.argsort(keys[0], kind="stable")
     np.save(folder.file(index, "keys.npy"), np.vstack([keys[:, order], order]))
     state = b"" if observer is None else observer.state()
-    _write_bytes(folder.file(index, "observed"), state)
     record = {
         "blocks": spool.index,
-        "checksums": folder.checksums(index, "spool", "ids", "keys.npy", "observed"),
+        "checksums": folder.checksums(index, "spool", "ids", "keys.npy"),
         "counts": asdict(stream.counts),
         "window": [window.outside, window.undated, window.dated],
         "sample": [[p.id, p.text, metadata_text(p, "lang")] for p in pool.sample()],
     }
-    write_state(folder.file(index, "read.json"), record)
+    write_state(folder.file(index, "read.json"), record, state)
     return f"{counted(stream.counts.read, 'post')} read"
 
 
 def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     """Write the rows that the query keeps."""
     scorer = _scorer(opened, folder)
-    read_part = folder.read(index, "read.json", _ReadPart)
+    read_part = folder.read(index, "read.json")
     folder.check(index, read_part["checksums"], "spool")
     file = folder.file(index, "spool").open("rb")
     spool = Spool(file, read_part["blocks"], shared=True)
@@ -218,7 +196,7 @@ def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     record = {
         "scored": total,
         "rows": rows,
-        "checksum": checksum_of(path),
+        "checksums": folder.checksums(index, "rows"),
         "histogram": counts.plain(),
     }
     write_state(folder.file(index, "scored.json"), record)
@@ -227,20 +205,9 @@ def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
 
 def _scorer(opened: OpenQuery, folder: ShardFolder) -> Scorer:
     """A scorer with the observations of all parts."""
-    content = folder.pool.read_bytes()
-    state = content[:-_CHECKSUM]
-    if content[-_CHECKSUM:] != _checksum(state):
-        raise InputError(
-            f"{folder.pool}: is damaged; remove it, and run the same command with --resume"
-        )
+    remedy = "remove it, and run the same command with --resume"
+    _, state = read_state_and_data(folder.pool, dict[str, Any], remedy)
     return opened.scorer().restored(state)
-
-
-_CHECKSUM = 4  # bytes at the end of the observations of all parts
-
-
-def _checksum(state: bytes) -> bytes:
-    return crc32(state).to_bytes(_CHECKSUM)
 
 
 _TOGETHER = 1 << 22  # hashes of ids, of all parts, that are compared at once
@@ -254,8 +221,8 @@ def merge(
     The parts that it returns must be read again first: another part has one of their ids.
     """
     for index in range(folder.shards):
-        checksums = folder.read(index, "read.json", _ReadPart)["checksums"]
-        folder.check(index, checksums, "ids", "keys.npy", "observed")
+        checksums = folder.read(index, "read.json")["checksums"]
+        folder.check(index, checksums, "ids", "keys.npy")
     if duplicates := _take_duplicates(folder):
         return duplicates
     counts = _counted(opened, folder)
@@ -265,12 +232,12 @@ def merge(
     state = b""
     if (observer := opened.scorer().observer()) is not None:
         for index in range(folder.shards):
-            observer.merge(folder.file(index, "observed").read_bytes())
+            observer.merge(folder.observed(index))
         scorer = observer.settle()
         if scorer.learned:
             say(scorer.learned)
         state = scorer.state()
-    _write_bytes(folder.pool, state + _checksum(state))
+    write_state(folder.pool, {"shards": folder.shards}, state)
     return []
 
 
@@ -283,33 +250,31 @@ def finish(
     """
     scorer = _scorer(opened, folder)
     counts = _counted(opened, folder)
-    scores = Counter[str]()
-    scored = 0
-    kept_posts = 0
+    histogram = Counter[str]()
+    totals = Counter[str]()
     sample: list[tuple[str, str, str | None]] = []
     rows = folder.path / "rows"
     with rows.open("wb") as target:
         for index in range(folder.shards):
-            scored_part = folder.read(index, "scored.json", _ScoredPart)
-            sample += folder.read(index, "read.json", _ReadPart)["sample"]
-            path = folder.file(index, "rows")
-            if checksum_of(path) != scored_part["checksum"]:
-                raise InputError(
-                    f"{path}: is not the file that was written; remove "
-                    f"{folder.file(index, 'scored.json').name} as well and run the same command "
-                    "with --resume"
-                )
-            with path.open("rb") as source:
+            scored_part = folder.read(index, "scored.json")
+            sample += folder.read(index, "read.json")["sample"]
+            folder.check(index, scored_part["checksums"], "rows")
+            with folder.file(index, "rows").open("rb") as source:
                 shutil.copyfileobj(source, target, 1 << 20)
-            scores.update(scored_part["histogram"])
-            scored = scored + scored_part["scored"]
-            kept_posts = kept_posts + scored_part["rows"]
+            histogram.update(scored_part["histogram"])
+            totals.update(scored=scored_part["scored"], rows=scored_part["rows"])
     sampled = [Post(id, text, {"lang": lang}) for id, text, lang in sample]
     opened.languages.note(sampled)
     if opened.second_look is not None:
         opened.second_look.read_sample(sampled)
-    cut = opened.cut(scorer)
-    outcome = Outcome(scorer, scored, scored, ScoreCounts(scores), kept_posts, cut)
+    outcome = Outcome(
+        scorer,
+        totals["scored"],
+        totals["scored"],
+        ScoreCounts(histogram),
+        totals["rows"],
+        opened.cut(scorer),
+    )
     remarks = write_filtered(
         opened, rows, outcome, plain_counts(counts), stream.remarks()
     )
@@ -327,8 +292,8 @@ def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
     window = opened.window
     window.start()
     for index in range(folder.shards):
-        read_part = folder.read(index, "read.json", _ReadPart)
-        counts = asdict(read_part["counts"])
+        read_part = folder.read(index, "read.json")
+        counts = read_part["counts"]
         reasons.update(counts.pop("reasons"))
         lost.update(counts.pop("lost"))
         examples.append(counts.pop("example"))

@@ -5,11 +5,11 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, TypedDict
+from typing import Any
 
 import orjson
 
@@ -23,8 +23,8 @@ from siamese_news.search.partial_results import check_job
 from siamese_news.search.result_files import write_rows
 from siamese_news.search.seeds import MILLION
 from siamese_news.search.watch.stream_sources import Batch, Cursor
-from siamese_news.search.watch.window import PostWindow, WindowState
-from siamese_news.utils.checked_json import Count, read_state, write_state
+from siamese_news.search.watch.window import PostWindow
+from siamese_news.utils.checked_json import read_state, write_state
 from siamese_news.utils.exits import ENDING
 from siamese_news.utils.files import GrowingFile
 from siamese_news.utils.terminal import counted
@@ -38,21 +38,6 @@ _ODD = {
 }
 _REMEDY = "start over with another --out"
 _STREAMED = ("cluster", "cluster_size")  # columns that need all rows
-
-
-class _Checkpoint(TypedDict):
-    """The content of ``checkpoint.json``.
-
-    `state` is the number of updates of the scores, `sizes` are the committed bytes of the files
-    that grow.
-    """
-
-    job: dict[str, Any]
-    cursor: Cursor
-    counts: dict[str, int]
-    state: Count
-    sizes: dict[str, Count]
-    window: WindowState
 
 
 class Watch:
@@ -96,7 +81,7 @@ class Watch:
             "rejected": self._out.with_name(self._out.name + ".rejected.jsonl"),
             "log": self._folder / "log.jsonl",
         }
-        sizes: Mapping[str, Any] = saved["sizes"] if saved else dict.fromkeys(paths, 0)
+        sizes = saved["sizes"] if saved else dict.fromkeys(paths, 0)
         self._files = {
             name: GrowingFile(paths[name], sizes[name], _REMEDY) for name in paths
         }
@@ -174,11 +159,11 @@ class Watch:
     def _growing(self) -> list[GrowingFile | PostWindow]:
         return [*self._files.values(), self.window]
 
-    def _saved(self) -> _Checkpoint | None:
+    def _saved(self) -> dict[str, Any] | None:
         """The checkpoint of an earlier run; None without one."""
         if not self._path.exists():
             return None
-        saved = read_state(self._path, _Checkpoint, _REMEDY)
+        saved = read_state(self._path, dict[str, Any], _REMEDY)
         check_job(self._folder, saved["job"], self._job, _REMEDY)
         return saved
 

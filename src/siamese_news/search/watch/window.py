@@ -2,11 +2,11 @@
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import orjson
 
@@ -14,7 +14,6 @@ from siamese_news.data.records import Post
 from siamese_news.scoring import Content, Scorer
 from siamese_news.search.opened_query import OpenQuery
 from siamese_news.search.scan import blocks, content_of
-from siamese_news.utils.checked_json import Count
 from siamese_news.utils.files import GrowingFile, atomic_write
 
 WINDOW = 1_000_000
@@ -45,17 +44,9 @@ class Chunk:
     `start` is the position of the first post, below 0 in a warm start.
     """
 
-    number: Count
+    number: int
     start: int
-    size: Count = 0
-
-
-class WindowState(TypedDict):
-    """The state that `PostWindow.plain` returns as plain values."""
-
-    position: int
-    chunks: list[Chunk]
-    growing: Chunk
+    size: int = 0
 
 
 class PostWindow:
@@ -74,7 +65,7 @@ class PostWindow:
         folder: Path,
         opened: OpenQuery,
         posts: int,
-        saved: WindowState | None = None,
+        saved: Mapping[str, Any] | None = None,
     ) -> None:
         self._folder = folder
         self._posts = posts
@@ -85,8 +76,8 @@ class PostWindow:
         self.chunks: list[Chunk] = []
         self.position = 0
         if saved is not None:
-            self.chunks = saved["chunks"]
-            growing = saved["growing"]
+            self.chunks = [Chunk(**chunk) for chunk in saved["chunks"]]
+            growing = Chunk(**saved["growing"])
             self.position = saved["position"]
         self.known: set[str] = set()
         for chunk in self.chunks:

@@ -6,6 +6,7 @@ between 0 and 1, are checked where the user's own options are.
 """
 
 import sys
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
@@ -168,8 +169,15 @@ class AuditPlan(_Plan):
     settings: AuditSettings
 
 
-class StoppingSettings(TypedDict):
-    """See `stopping.Goal`."""
+@dataclass(frozen=True, slots=True)
+class StoppingSettings:
+    """The user's choices, fixed before the first label; shares as typed.
+
+    Attributes:
+        find: number of relevant posts to find, or None.
+        recall: share of all relevant posts to find, or None.
+        positives: with ``random-first``: random relevant posts to wait for.
+    """
 
     find: Count | None
     recall: Typed | None
