@@ -127,6 +127,37 @@ def test_an_ordinary_folder_passes(tmp_path):
     assert check_folder(write(tmp_path, GOOD), "sentence_transformers") == tmp_path
 
 
+@pytest.mark.parametrize(
+    ("file", "settings"),
+    [
+        ("config.json", {"vocab_size": 10**12, "hidden_size": 384}),
+        ("config.json", {"text_config": {"d_model": 2**20, "d_ff": 2**20}}),
+        ("2_Dense/config.json", {"in_features": 10**6, "out_features": -(10**6)}),
+        ("1_Pooling/config.json", {"hidden_size": 2**40, "intermediate_size": 1}),
+    ],
+)
+def test_what_the_settings_declare_is_in_the_weights(tmp_path, file, settings):
+    """A library makes these arrays before it reads the weights; all of them fit real ones."""
+    write(tmp_path, GOOD)
+    (tmp_path / "model.safetensors").write_bytes(bytes(4 * 30522 * 384))
+    good = {"vocab_size": 30522, "hidden_size": 384, "intermediate_size": 1536}
+    write(tmp_path, {"config.json": good})
+    check_folder(tmp_path, "sentence_transformers")
+    write(tmp_path, {file: settings})
+    with pytest.raises(InputError, match="declares an array of [0-9,]+ numbers"):
+        check_folder(tmp_path, "sentence_transformers")
+
+
+def test_files_of_words_have_a_bound(tmp_path):
+    write(tmp_path, GOOD)
+    with (tmp_path / "tokenizer.json").open("r+b") as stream:
+        stream.truncate(2**28)
+    with pytest.raises(
+        InputError, match="tokenizer.json has more than 134,217,728 bytes"
+    ):
+        check_folder(tmp_path, "sentence_transformers")
+
+
 def test_a_folder_of_model2vec_needs_its_weights(tmp_path):
     """Without them the library takes the path for the name of a model of the hub."""
     write(tmp_path, {"config.json": {"model_type": "model2vec"}})

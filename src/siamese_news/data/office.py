@@ -14,6 +14,7 @@ from siamese_news.utils.extras import optional
 SAVE = "save the text of the article as .txt"
 _LARGE = 2**22  # bytes of a part of an office file from which its ratio is checked
 _RATIO = 100  # bytes for each packed one: deflate packs words ten to one, and zeros a thousand
+_ARTICLE = 2**26  # bytes of all parts of a Word file
 _PDF_PAGE = 2**23  # bytes of a page of a PDF; one of words has some ten thousand
 
 
@@ -21,13 +22,18 @@ class Oversized(Exception):
     """A part of an office file is made to fill the memory."""
 
 
-def check_parts(archive: zipfile.ZipFile) -> None:
+def check_parts(archive: zipfile.ZipFile, limit: int) -> None:
     """Refuse an office file whose content is repeated to fill the memory.
 
     Raises:
-        Oversized: a part unpacks to much more than words do.
+        Oversized: a part unpacks to much more than words do, or all of them but the sheets, which
+            are streamed, to more than `limit` bytes.
     """
-    for member in archive.infolist():
+    members = archive.infolist()
+    total = sum(m.file_size for m in members if "worksheets/" not in m.filename)
+    if total > limit:
+        raise Oversized(f"its parts unpack to {total:,} bytes")
+    for member in members:
         if member.file_size > max(_LARGE, _RATIO * member.compress_size):
             raise Oversized(
                 f"{member.filename} unpacks {member.compress_size:,} bytes to {member.file_size:,}"
@@ -43,7 +49,7 @@ def read_docx(data: bytes, where: str) -> dict[str, Any]:
     docx = optional("docx", "office", f"{where}: a Word file", SAVE)
     with _reading(where, "Word file"):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            check_parts(archive)
+            check_parts(archive, _ARTICLE)
         document = docx.Document(io.BytesIO(data))
         lines = [
             clean_text(paragraph.text).strip() for paragraph in document.paragraphs

@@ -42,15 +42,15 @@ Articles = tuple[NDArray[np.int32], list[str]]
 
 def read_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float64]]:
     """Ids, articles (or None) and scores, in the order of the file."""
-    if _ending(path) in _PARQUET:
-        return _parquet_columns(path)
     ids: list[Strings] = []
     piece: list[str] = []
     articles = array("i")
     scores = array("d")
     names: dict[str, int] = {}
     has_articles: bool | None = None
-    for where, row in result_rows(path):
+    if _ending(path) in _PARQUET:
+        _expect(path, column_names(path))
+    for where, row in result_rows(path, ("article", "post", "score")):
         if has_articles is None and _ending(path) in (".csv", ".tsv"):
             _expect(path, list(row))
         piece.append(_id(row.get("post"), where))
@@ -85,86 +85,15 @@ def _parquet(path: Path, **options: Any) -> Iterator[Any]:
         ) from error
 
 
-def _parquet_columns(
-    path: Path,
-) -> tuple[Strings, Articles | None, NDArray[np.float64]]:
-    import pyarrow as pa
-
-    codes: list[NDArray[np.int32]] = []
-    names: dict[str, int] = {}
-    with _parquet(path) as file:
-        columns = file.schema_arrow.names
-        _expect(path, columns)
-        if pa.types.is_floating(file.schema_arrow.field("post").type):
-            raise InputError(
-                f"{path}: column 'post' holds fractions, so ids lost digits; write them as text"
-            )
-    coded = ["article"] if "article" in columns else None
-    with _parquet(path, read_dictionary=coded, pre_buffer=False) as file:
-        scores = np.empty(file.metadata.num_rows)
-        ids = []
-        end = 0
-        for batch in file.iter_batches(
-            _PIECE, columns=["post", "score", *(coded or ())]
-        ):
-            if batch.column("post").null_count or batch.column("score").null_count:
-                raise InputError(
-                    f"{path}: a post has no id or no score; expected both in every row"
-                )
-            start = end
-            end = end + len(batch)
-            try:
-                scores[start:end] = batch.column("score").cast(pa.float64()).to_numpy()
-            except pa.ArrowException as error:
-                raise InputError(
-                    f"{path}: column 'score' is not a number ({error})"
-                ) from error
-            wide = batch.column("post").cast(pa.large_string())
-            offsets = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset :][
-                : len(wide) + 1
-            ]
-            ids.append(
-                Strings(np.frombuffer(wide.buffers()[2] or b"", np.uint8), offsets)
-            )
-            if coded:
-                encoded = batch.column("article").dictionary_encode()
-                of = [
-                    names.setdefault(str(n), len(names))
-                    for n in encoded.dictionary.to_pylist()
-                ]
-                codes.append(np.array(of, np.int32)[encoded.indices.to_numpy()])
-    articles = (np.concatenate(codes), list(names)) if codes else None
-    return Strings.joined(ids), articles, scores
-
-
 def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Text and link of the rows (from 0) of a file."""
     requested = set(rows)
     if not requested or _ending(path) in _TREC:
         return {}
-    if _ending(path) not in _PARQUET:
-        numbered = enumerate(islice(result_rows(path), max(requested) + 1))
-        return {
-            row: _shown(record) for row, (_, record) in numbered if row in requested
-        }
-    texts: dict[int, tuple[str, str]] = {}
-    with _parquet(path) as file:
-        names = [n for n in ("text", *_LINKS) if n in file.schema_arrow.names]
-        start = 0
-        for group in range(file.num_row_groups if names else 0):
-            size = file.metadata.row_group(group).num_rows
-            rows_here = sorted(row for row in requested if start <= row < start + size)
-            if rows_here:
-                records = (
-                    file.read_row_group(group, columns=names)
-                    .take([row - start for row in rows_here])
-                    .to_pylist()
-                )
-                texts.update(
-                    (row, _shown(r)) for row, r in zip(rows_here, records, strict=True)
-                )
-            start += size
-    return texts
+    numbered = enumerate(
+        islice(result_rows(path, ("text", *_LINKS)), max(requested) + 1)
+    )
+    return {row: _shown(record) for row, (_, record) in numbered if row in requested}
 
 
 def read_values(path: Path, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:

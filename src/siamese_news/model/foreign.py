@@ -6,6 +6,7 @@ is checked before the library sees it: known classes, weights in safetensors, no
 
 import importlib
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -44,6 +45,20 @@ _SAFE = ".safetensors"
 _SETTINGS = (
     2**23
 )  # bytes of a JSON file of settings; those of words are larger, and name nothing
+# The sizes of arrays, by the names that settings of transformers and of Dense give them.
+_ARRAYS = (
+    ("vocab_size", "hidden_size"),
+    ("vocab_size", "d_model"),
+    ("vocab_size", "dim"),
+    ("max_position_embeddings", "hidden_size"),
+    ("hidden_size", "intermediate_size"),
+    ("d_model", "d_ff"),
+    ("dim", "hidden_dim"),
+    ("in_features", "out_features"),
+    ("num_hidden_layers", "hidden_size"),
+    ("in_word_embedding_dimension", "out_channels"),
+)
+_LARGEST = 2**27  # bytes of a file of words
 _WORDS = ("tokenizer.json", "vocab.json", "unigram.json")
 # Read at the import of the libraries: no look-up at the model hub, and no count of uses.
 _OFFLINE = {
@@ -114,11 +129,30 @@ def check_folder(folder: str | Path, library: str) -> Path:
                 "that somebody sent may run or be fetched: save the model from its library, as "
                 "safetensors, with classes of the library alone"
             )
+    weights = sum(path.stat().st_size for path in root.rglob(f"*{_SAFE}"))
+    for path in sorted(root.rglob("*config.json")):
+        declared = _declared(path)
+        if declared > max(weights, 1):
+            raise InputError(
+                f"{folder}: {path.relative_to(root)} declares an array of {declared:,} numbers, and "
+                f"all weights of the folder have {weights:,} bytes; the library would make it before "
+                "it reads them: save the model again"
+            )
     if library == "model2vec" and not any(root.rglob(f"*{_SAFE}")):
         raise InputError(
             f"{folder}: has no {_SAFE} file; expected a model of model2vec"
         )
     return root
+
+
+def _declared(path: Path) -> int:
+    """The numbers in the largest array that a file of settings makes a library allocate."""
+    numbers: dict[str, int] = {}
+    with suppress(ValueError, RecursionError):
+        pairs = _pairs(json.loads(path.read_bytes()))
+        numbers = {key: value for key, value in pairs if type(value) is int}
+    sizes = ([numbers.get(name, 1) for name in names] for names in _ARRAYS)
+    return max(math.prod(map(abs, size)) for size in sizes)
 
 
 def _problem(path: Path) -> str:
@@ -136,9 +170,12 @@ def _problem(path: Path) -> str:
     pickle = suffix in _PICKLES and not name.startswith("openvino")
     if pickle and not any(path.parent.glob(f"*{_SAFE}")):
         return f"has weights that may run code when loaded; expected {_SAFE}"
-    if suffix != ".json" or name in _WORDS:
+    if suffix != ".json":
         return ""
     expect_regular(path)
+    if name in _WORDS:
+        large = path.stat().st_size > _LARGEST
+        return f"has more than {_LARGEST:,} bytes, which words do not" * large
     if path.stat().st_size > _SETTINGS:
         return f"has more than {_SETTINGS:,} bytes, which settings do not"
     settings: Any = None

@@ -18,6 +18,9 @@ PAD = -1
 
 Unknown = Literal["drop", "hash"]
 
+_LARGEST = (
+    2**28
+)  # bytes of a list of words; that of the largest public models has 10 million
 _HASH_BITS = 62  # V + h stays below 2^63
 
 
@@ -117,7 +120,12 @@ class Vocabulary:
                 not UTF-8, an empty line, a word that occurs twice; with the line.
         """
         with reading(path), open_binary(path) as file:
-            content = file.read()
+            content = file.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise InputError(
+                f"{path}: has more than {_LARGEST:,} bytes once it is unpacked; expected a list of "
+                "words"
+            )
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:

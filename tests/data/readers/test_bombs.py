@@ -1,5 +1,6 @@
 """Files that are small on disk and huge when they are read."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 
+from siamese_news.data.articles import read_articles
 from siamese_news.data.readers import open_posts
 from siamese_news.errors import InputError
 
@@ -218,3 +221,50 @@ def test_a_json_array_that_was_cut_off_gives_every_complete_record(tmp_path):
     stream = open_posts([path])
     assert [post.id for post in stream] == ["1", "2"]
     assert stream.counts.reasons == {"damaged file": 1}
+
+
+def test_an_article_of_many_small_parts_is_refused(tmp_path):
+    """Each of them is as small as a part may be without a look at its ratio."""
+    path = tmp_path / "article.docx"
+    pytest.importorskip("docx").Document().save(path)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(40):
+            archive.writestr(f"word/media/{number}.xml", bytes(2**22))
+    assert path.stat().st_size < 2**20
+    with pytest.raises(InputError, match="its parts unpack to 16"):
+        read_articles([path])
+
+
+@needs_proc
+@pytest.mark.parametrize("ending", ["gz", "zst"])
+def test_words_that_unpack_to_gigabytes_are_refused(tmp_path, ending):
+    path = tmp_path / f"words.txt.{ending}"
+    piece = b"river\n" * 2**18
+    if ending == "gz":
+        packed = gzip.compress(piece, 1)
+        path.write_bytes(packed * 800)
+    else:
+        path.write_bytes(zstandard.compress(piece * 800))
+    assert path.stat().st_size < 2**23
+    script = PEAK.replace(
+        "sum(1 for _ in open_posts([sys.argv[1]]))",
+        "Vocabulary.load(sys.argv[1], unknown='drop')",
+    )
+    script = "from siamese_news.text import Vocabulary\n" + script
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True
+    )
+    message, memory = done.stdout.splitlines()
+    assert "expected a list of words" in message and int(memory) < 500
+
+
+@needs_proc
+def test_edits_and_inner_posts_take_a_bounded_memory(tmp_path):
+    path = tmp_path / "posts.jsonl"
+    inner = '{"id": "r%d", "text": "%s"}'
+    row = f'{{"id": "%d", "text": "a", "edited_at": null, "replies": [{inner}]}}\n'
+    with path.open("w") as stream:
+        stream.writelines(row % (n, n, "the mill " * 200) for n in range(20_000))
+    assert path.stat().st_size > 35_000_000
+    count, memory = peak(path)
+    assert count == "40000" and memory < 110

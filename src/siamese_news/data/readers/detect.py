@@ -96,6 +96,8 @@ _FOREIGN = {
     "its articles; for posts, put its items into a table",
     rb"(?i)(?:<\?xml[^>]*>\s*)?<(?:!doctype )?html": "a web page, which is read as an article "
     "(--articles)",
+    rb"<\?xml\b": "XML of another kind than the comments of Disqus and WordPress, or with a document "
+    "type, which could declare entities: put its posts into a table",
 }
 _BOM = b"\xef\xbb\xbf"
 _JSON = (".jsonl", ".ndjson", ".json", ".geojson")

@@ -16,7 +16,7 @@ from siamese_news.errors import InputError
 from siamese_news.utils.extras import optional
 from siamese_news.utils.terminal import counted, verb
 
-_STRINGS = 2**28  # bytes of the table of strings, which is held in memory
+_HELD = 2**28  # bytes of all parts but the sheets, such as the table of strings
 _EXACT = 10**15  # Excel keeps 15 digits of a number
 _PARSING = (zipfile.BadZipFile, zlib.error, SyntaxError, EOFError, OSError)
 _BROKEN = (*_PARSING, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
@@ -99,12 +99,7 @@ def _open(source: Input) -> Any:
     openpyxl = optional("openpyxl", "office", needing, otherwise)
     try:
         with zipfile.ZipFile(_file(source)) as archive:
-            check_parts(archive)
-            for member in archive.infolist():
-                if member.file_size > _STRINGS and "worksheets/" not in member.filename:
-                    raise Oversized(
-                        f"{member.filename} unpacks to {member.file_size:,} bytes"
-                    )
+            check_parts(archive, _HELD)
         return openpyxl.load_workbook(
             _file(source), read_only=True, data_only=True, keep_links=False
         )

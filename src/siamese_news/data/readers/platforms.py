@@ -891,43 +891,47 @@ def _from_vk(record: Record) -> Converted:
 
 @_known(
     "Disqus",
-    "`<disqus>`: the XML of an export; HTML is taken out",
+    "`<disqus>`: the XML of an export; `message`, `createdAt`, `isSpam` in `response` of its API; "
+    "HTML is taken out",
     "message",
-    "dsq:id",
-    matches=has("dsq:id", "message", "createdAt"),
+    "id",
+    matches=has("id", "message", "createdAt", "isSpam"),
+    inside=("response",),
 )
 def _from_disqus(record: Record) -> Converted:
     """A comment; None for spam."""
-    if "true" in (record.get("isDeleted"), record.get("isSpam")):
-        return None if record.get("isSpam") == "true" else DELETED
+    if str(record["isSpam"]).lower() == "true":
+        return None
+    if str(record.get("isDeleted")).lower() == "true":
+        return DELETED
     return post_of(
-        id_value(record["dsq:id"], "dsq:id"),
+        id_value(record["id"], "id"),
         without_html(text_value(record["message"], "message")),
         record,
-        "created_at=createdAt author=author.username|author.name thread=thread.dsq:id "
-        "reply_to=parent.dsq:id",
+        "created_at=createdAt author=author.username|author.name thread=thread.id|thread "
+        "reply_to=parent.id|parent",
     )
 
 
 @_known(
     "WordPress comments",
     "`<rss>` with `wp:comment`: the XML of an export; HTML is taken out, the posts are not read",
-    "wp:comment_content",
-    "wp:comment_id",
-    matches=has("wp:comment_id", "wp:comment_content"),
+    "comment_content",
+    "comment_id",
+    matches=has("comment_id", "comment_content"),
     local_ids=True,
 )
 def _from_wordpress(record: Record) -> Converted:
     """A comment; None for spam, and for notices that another blog links here."""
-    kinds = (record.get("wp:comment_approved"), record.get("wp:comment_type"))
+    kinds = (record.get("comment_approved"), record.get("comment_type"))
     if not {"spam", "trash", "pingback", "trackback"}.isdisjoint(kinds):
         return None
-    answered = record.get("wp:comment_parent")
+    answered = record.get("comment_parent")
     return post_of(
-        id_value(record["wp:comment_id"], "wp:comment_id"),
-        without_html(text_value(record["wp:comment_content"], "wp:comment_content")),
+        id_value(record["comment_id"], "comment_id"),
+        without_html(text_value(record["comment_content"], "comment_content")),
         record,
-        "created_at=wp:comment_date_gmt|wp:comment_date author=wp:comment_author "
+        "created_at=comment_date_gmt|comment_date author=comment_author "
         f"thread={CONTEXT}.link permalink={CONTEXT}.link channel={CONTEXT}.title",
         reply_to=None if answered == "0" else answered,
     )
