@@ -1,14 +1,19 @@
 """Rivals: a post that fits an unrelated seed better falls, by the definition and in a ranking."""
 
 import json
+import os
 
 import numpy as np
 import pytest
+from sklearn.metrics import average_precision_score
 from tests.commands import siamese_news as process
 
 from siamese_news import InputError, Searcher, open_model
-from siamese_news.scoring.rivals import after_rivals, rival_weights
+from siamese_news.data.sources import open_source
+from siamese_news.scoring import observe_all, open_scorer
+from siamese_news.scoring.rivals import after_rivals, rival_weights, shared_stories
 from siamese_news.search.query import Query
+from siamese_news.search.seeds import Seeds
 
 FLOOD = "The river Asker burst its banks in Harlow Bridge. People were evacuated from the flood."
 AGAIN = "In Harlow Bridge the flood of the river Asker falls. Evacuated people return to the bridge."
@@ -123,3 +128,67 @@ def test_seeds_in_different_languages_are_no_rivals():
     weights = rival_weights(open_model(), [FLOOD, spanish, TRIAL])
     assert weights[0, 1] == weights[1, 0] == weights[1, 2] == 0
     assert weights[0, 2] == weights[2, 0] > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shared_stories_are_those_of_the_definition(seed):
+    generator = np.random.default_rng(seed)
+    lists = [
+        generator.choice(60, size, replace=False).astype(np.uint64)
+        for size in (0, 5, 40, 40, 30)
+    ]
+    alike = generator.uniform(0.4, 0.8, 5)
+    stories = shared_stories(lists, alike)
+    for one, texts in enumerate(lists):
+        for two, other_texts in enumerate(lists):
+            common = len(set(texts.tolist()) & set(other_texts.tolist()))
+            share = common / max(min(len(texts), len(other_texts)), 1)
+            event = min(np.clip((alike[seed] - 0.5) / 0.2, 0, 1) for seed in (one, two))
+            expected = min(share / 0.3, 1) * event
+            assert stories[one, two] == pytest.approx(expected, abs=6e-5)
+
+
+def test_seeds_whose_posts_are_not_alike_stay_rivals():
+    texts = [np.arange(50, dtype=np.uint64)] * 3
+    stories = shared_stories(texts, np.array([0.9, 0.8, 0.2]))
+    assert stories[0, 1] == 1
+    assert stories[0, 2] == stories[2, 2] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("about", ["auto", "article"])
+def test_articles_of_one_event_do_not_lower_its_posts(about):
+    """Judged by event, nothing is lost to ``--no-rivals``; who asks for articles has them apart."""
+    if not os.environ.get("SIAMESE_NEWS_DATA"):
+        pytest.skip("the articles of usatoday-cnn are not in this repository")
+    collection = open_source("usatoday-cnn")
+    qrels = collection.split("train") | collection.split("dev")
+    seeds = [collection.articles[id] for id in qrels]
+    events = {}
+    for seed in seeds:
+        posts = {id for id, grade in qrels[seed.id].items() if grade > 0}
+        events.setdefault(seed.metadata["event"], set()).update(posts)
+    ids = list(collection.posts)
+    texts = [post.text for post in collection.posts.values()]
+    model = open_model()
+    full_texts = [seed.full_text for seed in seeds]
+    scorer = observe_all(open_scorer(model, full_texts, about=about), texts)
+    scores = scorer.scores(texts)
+    rivals = rival_weights(model, full_texts)
+
+    def mean(of_seeds):
+        lists = of_seeds.combine(scores)[0]
+        figures = [
+            average_precision_score(
+                [id in events[s.metadata["event"]] for id in ids], a
+            )
+            for s, a in zip(seeds, lists, strict=True)
+        ]
+        return np.mean(figures)
+
+    alone = mean(Seeds(seeds))
+    apart = mean(Seeds(seeds, rivals=rivals).among_stories(scorer))
+    if about == "article":
+        assert apart == mean(Seeds(seeds, rivals=rivals)) < alone - 0.03
+    else:
+        assert apart >= alone - 0.002

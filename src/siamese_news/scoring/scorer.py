@@ -113,6 +113,14 @@ class Scorer:
         """
         return np.zeros(len(self.scales()))
 
+    def shared_stories(self) -> NDArray[np.float32]:
+        """(A, A) how far each two articles tell one story, from 0 to 1, by the posts they find.
+
+        It is 0 before a pool, and for a scorer that does not compare what articles find.
+        """
+        count = len(self.scales())
+        return np.zeros((count, count), np.float32)
+
     def decisions(self) -> list[str]:
         """The question of each article, ``event``, ``article`` or ``between``; or nothing."""
         return []

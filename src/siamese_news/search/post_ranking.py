@@ -240,6 +240,7 @@ def search(
     window = window or Window()
     texts = texts or second_look is not None
     scorer = pool.observe(scorer, window)
+    seeds = seeds.among_stories(scorer)
     deep = top if second_look is None else max(top, second_look.most)
     of_lists = None if relevance is None else relevance(scorer)
     ranking = Ranking(scorer, seeds, deep, of_lists)
@@ -284,10 +285,10 @@ def write_scores(stream: IO[Any], opened: OpenQuery, pool: Pool) -> Outcome:
     If each seed has its own list, ``article`` comes first and every pair is a row. One block of
     posts is in memory at a time. The stream is as `write_rows` wants it.
     """
-    seeds = opened.seeds
     window = opened.window
-    columns = ("post", "score") if seeds.one_story else ("article", "post", "score")
     scorer = pool.observe(opened.scorer(), window)
+    seeds = opened.seeds.among_stories(scorer)
+    columns = ("post", "score") if seeds.one_story else ("article", "post", "score")
     scanned = 0
     counts = ScoreCounts()
 

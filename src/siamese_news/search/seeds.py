@@ -1,7 +1,7 @@
 """Several seed articles as one query: how their scores are combined."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from siamese_news.data.records import Article
 from siamese_news.errors import InputError
+from siamese_news.scoring import Scorer
 from siamese_news.scoring.rivals import after_rivals
 from siamese_news.search.remarks import stub_remarks
 from siamese_news.utils.choices import Aggregate
@@ -30,7 +31,8 @@ class Seeds:
 
     `distinct` seeds tell different stories. A score S > 0 of a post whose highest score for any
     seed is M becomes S²/M: it stays for the seed that the post fits best and falls for the others.
-    With `rivals` (A, A) the same happens as far as two seeds are unrelated (`rival_weights`).
+    With `rivals` (A, A) the same happens as far as two seeds are unrelated: by their words
+    (`rival_weights`), and by what they find (`among_stories`).
     """
 
     articles: Sequence[Article]
@@ -60,6 +62,14 @@ class Seeds:
     def lists(self) -> int:
         """How many lists there are."""
         return 1 if self.one_story else len(self.articles)
+
+    def among_stories(self, scorer: Scorer) -> "Seeds":
+        """The seeds, of which those that tell one story by what a scorer learned are no rivals."""
+        if self.rivals is None:
+            return self
+        count = len(self.articles)
+        apart = 1 - scorer.shared_stories()[:count, :count]
+        return replace(self, rivals=self.rivals * apart)
 
     @property
     def texts(self) -> list[str]:
