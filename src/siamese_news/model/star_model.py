@@ -36,6 +36,8 @@ _READ = {
 class StarModel(TableModel):
     """A `siamese_news.encoders.StarEncoder`, whitened or not, over a fixed table, without torch."""
 
+    is_costly = True
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         arrays = {n: array.astype(np.float32) for n, array in self._arrays.items()}

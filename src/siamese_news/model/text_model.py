@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, ClassVar, Literal, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +128,9 @@ class TextModel(ABC):
     def has_factors(self) -> bool:
         """Whether the encoder puts a factor on each token's weight in the lexical head."""
         return False
+
+    is_costly: ClassVar[bool] = False
+    """Whether a vector takes so long that it is kept, and has the same bits in whatever batch."""
 
     @property
     @abstractmethod

@@ -1,6 +1,5 @@
 """Posts as both heads read them, and encoders of other libraries, which read each text once."""
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -14,7 +13,8 @@ from siamese_news.lexical_head.term_ids import FIRST_BIGRAM, bigram_ids, mean_fa
 from siamese_news.lexical_head.weights import TermWeights
 from siamese_news.model.loading import ExternalModel
 from siamese_news.model.text_model import TextModel
-from siamese_news.scoring.candidates import Candidates
+from siamese_news.scoring.candidates import Candidates, content_keys
+from siamese_news.scoring.vector_store import VectorStore
 from siamese_news.text.spaceless import phrase
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts
@@ -23,16 +23,11 @@ Ids = NDArray[np.int64]
 
 
 class EncodedOnce:
-    """A model that keeps the vectors of posts, as float16 in a temporary file.
-
-    A transformer takes milliseconds for a post, and a scorer reads a pool twice. This takes 150
-    bytes of memory a post; the file, which has no name, is gone with the process.
-    """
+    """A model of another library that reads each text once; vectors of posts are float16."""
 
     def __init__(self, encoder: ExternalModel) -> None:
         self._encoder = encoder
-        self._rows: dict[bytes, int] = {}
-        self._file = tempfile.TemporaryFile(prefix="siamese-news-vectors-")
+        self._store = VectorStore(np.float16)
         self._size = 0
 
     def encode_articles(self, texts: Sequence[str]) -> np.ndarray:
@@ -43,26 +38,12 @@ class EncodedOnce:
 
     def encode_posts(self, texts: Sequence[str]) -> NDArray[np.float16]:
         """Unit vectors (P, D) to three digits."""
-        keys = list(map(_text_key, texts))
-        new = {
-            key: text
-            for key, text in zip(keys, texts, strict=True)
-            if key not in self._rows
-        }
-        if new:
-            vectors = self._encoder.encode_posts(list(new.values()))
-            self._file.seek(0, 2)
-            self._file.write(vectors.astype(np.float16).tobytes())
-            self._file.flush()
-            start = len(self._rows)
-            self._rows |= {key: start + row for row, key in enumerate(new)}
-        if not keys:
+        if not texts:
             return np.zeros((0, self._size), np.float16)
-        stored = np.memmap(
-            self._file, np.float16, mode="r", shape=(len(self._rows), self._size)
+        keys = list(map(_text_key, texts))
+        return self._store.of(
+            keys, lambda rows: self._encoder.encode_posts([texts[row] for row in rows])
         )
-        rows = [self._rows[key] for key in keys]
-        return np.asarray(stored[rows])
 
 
 def _text_key(text: str) -> bytes:
@@ -115,6 +96,7 @@ class PostReader:
         self.dense = dense
         self._encoder = encoder if dense else None
         self._heads = model.text_heads()
+        self._store = VectorStore(np.float32)
 
     @property
     def whole_texts(self) -> bool:
@@ -155,7 +137,7 @@ class PostReader:
         factors = None
         means = None
         if (self.dense and cached_vectors is None) or self._model.has_factors:
-            vectors, factors = self._heads(ids, "post")
+            vectors, factors = self._post_heads(ids)
         if cached_vectors is not None:
             vectors = cached_vectors.astype(np.float32)
         if factors is not None:
@@ -177,10 +159,19 @@ class PostReader:
         self, ids: Sequence[Ids], cached_vectors: NDArray[np.float16] | None
     ) -> tuple[NDArray[np.float32], Any]:
         """Vectors and factors of feedback posts."""
-        vectors, factors = self._heads(ids, "post")
+        vectors, factors = self._post_heads(TokenIds.of(ids))
         if cached_vectors is not None:
             vectors = cached_vectors.astype(np.float32)
         return vectors, factors
+
+    def _post_heads(self, ids: TokenIds) -> tuple[NDArray[np.float32], Any]:
+        """Vectors (P, D) of posts, and the encoder's factors or None."""
+        if not self._model.is_costly:
+            return self._heads(ids, "post")
+        keys = content_keys(ids).tolist()
+        return self._store.of(
+            keys, lambda rows: self._heads(ids.take(np.array(rows, int)), "post")[0]
+        ), None
 
     def names_of(self, texts: TokenIds, rows: Ids, ids: Ids) -> Iterator[str]:
         """The word, or the pair of words, that each of some ids is in the text of its row."""

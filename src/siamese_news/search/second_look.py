@@ -36,6 +36,7 @@ from siamese_news.model.loading import (
 from siamese_news.model.text_model import STAR, TextModel
 from siamese_news.scoring.candidates import content_keys
 from siamese_news.scoring.smoothing import Neighbors
+from siamese_news.scoring.vector_store import VectorStore
 from siamese_news.search.query import SHIPPED_STAR
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.utils.extras import needs
@@ -193,7 +194,7 @@ class _Vectors:
             if folder == STAR
             else (ExternalModel if library_of(folder) else model_of)(folder)
         )
-        self._posts: dict[int, Floats] = {}
+        self._store = VectorStore(np.float32)
 
     def of_articles(self, texts: Sequence[str]) -> Floats:
         """(A, D)."""
@@ -208,13 +209,10 @@ class _Vectors:
             )
             return stored.astype(np.float32)
         ids = model.token_ids(texts)
-        keys = content_keys(ids).tolist()
-        # At most some 100 MB: then, the vectors of earlier lists are computed again.
-        encoded = self._posts if len(self._posts) < 20 * MOST else {}
-        new = {k: row for row, k in enumerate(keys) if k not in encoded}
-        vectors = model.encode_ids(ids.take(np.array(list(new.values()), int)), "post")
-        self._posts = encoded | dict(zip(new, vectors, strict=True))
-        return np.stack([self._posts[key] for key in keys])
+        return self._store.of(
+            content_keys(ids).tolist(),
+            lambda rows: model.encode_ids(ids.take(np.array(rows, int)), "post"),
+        )
 
 
 @cache

@@ -1,0 +1,58 @@
+"""Vectors of texts that are computed once, whoever asks for them and how often."""
+
+import tempfile
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+MOST_TEXTS = 1 << 20
+"""Texts after which a store begins anew: 150 bytes of memory each, and the vectors on the disk."""
+
+
+class VectorStore:
+    """Vectors by the keys of their texts, in a temporary file without a name.
+
+    An encoder takes up to milliseconds for a text, and a scorer asks for the vectors of a post in
+    each pass over a pool and for each seed that it is near. The file is made at the first use, so
+    that processes which are forked before it have one each; it is gone with the process.
+
+    Args:
+        dtype: the precision in which vectors are kept and returned.
+    """
+
+    def __init__(self, dtype: DTypeLike) -> None:
+        self._dtype = np.dtype(dtype)
+        self._rows: dict[Hashable, int] = {}
+
+    @cached_property
+    def _file(self) -> IO[bytes]:
+        return tempfile.TemporaryFile(prefix="siamese-news-vectors-")
+
+    def of(
+        self,
+        keys: Sequence[Hashable],
+        encode: Callable[[list[int]], NDArray[np.floating]],
+    ) -> NDArray[Any]:
+        """(P, D) the vectors of P texts by their keys.
+
+        `encode` gives those of the texts at some places among the P.
+        """
+        if not keys:
+            return encode([]).astype(self._dtype)
+        if len(self._rows) + len(keys) > MOST_TEXTS:
+            self._rows = {}
+            self._file.truncate(0)
+        new = {key: place for place, key in enumerate(keys) if key not in self._rows}
+        if new:
+            vectors = encode(list(new.values())).astype(self._dtype)
+            self._file.seek(0, 2)
+            self._file.write(vectors.tobytes())
+            self._file.flush()
+            start = len(self._rows)
+            self._rows |= {key: start + row for row, key in enumerate(new)}
+        stored = np.memmap(self._file, self._dtype, mode="r")
+        rows = [self._rows[key] for key in keys]
+        return np.asarray(stored.reshape(len(self._rows), -1)[rows])
