@@ -31,7 +31,6 @@ from scipy.optimize import minimize
 
 from benchmarks.calibration_pools import Shape, shapes
 from siamese_news.model.calibration import SIDES, Calibration, Evidence
-from siamese_news.model.folder import write_sums
 from siamese_news.model.loading import open_model
 from siamese_news.model.text_model import PRETRAINED, TextModel
 from siamese_news.scoring import observe_all, open_scorer
@@ -39,6 +38,7 @@ from siamese_news.scoring.rivals import rival_weights
 from siamese_news.search.list_relevance import short
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.text.languages import BACKGROUND, language_of_seed
+from siamese_news.utils.checksums import write_sums
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance

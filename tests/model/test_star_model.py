@@ -11,11 +11,11 @@ import torch
 from siamese_news.encoders import TokenEmbedding, WhitenedEncoder, build_encoder
 from siamese_news.errors import InputError
 from siamese_news.model import Model
-from siamese_news.model.folder import write_sums
 from siamese_news.model.loading import open_model
 from siamese_news.model.star_model import StarModel
 from siamese_news.model.text_model import STAR
 from siamese_news.text import Tokenizer, Vocabulary
+from siamese_news.utils.checksums import write_sums
 
 WORDS = [f"w{n}" for n in range(300)]
 OPTIONS = {

@@ -65,7 +65,7 @@ def test_any_change_is_found(packet):
             assert code == 2, (path.name, output)
             path.write_bytes(before)
     (packet / "extra").write_bytes(b"1")
-    assert "is not a file of the packet" in check(packet)[1]
+    assert "does not belong here" in check(packet)[1]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_labels_that_were_changed_after_the_certificate_are_refused(tmp_path):
     assert not (tmp_path / "packet").exists()
 
 
-@pytest.mark.parametrize("step", ["methods_of", "file_sha256", "write_csv"])
+@pytest.mark.parametrize("step", ["methods_of", "write_sums", "write_csv"])
 def test_a_packet_that_is_interrupted_leaves_nothing(
     certified, tmp_path, monkeypatch, step
 ):

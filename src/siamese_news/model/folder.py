@@ -21,14 +21,14 @@ from safetensors.numpy import load_file, save_file
 from siamese_news.errors import InputError
 from siamese_news.model.trained_on import TRAINED_ON
 from siamese_news.text.vocabulary import Vocabulary
+from siamese_news.utils.checksums import SUMS, check_sums, write_sums
 from siamese_news.utils.files import file_sha256, packing, reading
 
 FORMAT = 1
 _FILES = ("README.md", "config.json", "model.safetensors", "vocab.txt")
-_SUMS = "SHA256SUMS"
 #: All files of a model folder.
-CONTENT = (*_FILES, TRAINED_ON, _SUMS)
-_LARGEST = {_SUMS: 1 << 16, "config.json": 1 << 24}  # bytes
+CONTENT = (*_FILES, TRAINED_ON, SUMS)
+_LARGEST = {SUMS: 1 << 16, "config.json": 1 << 24}  # bytes
 _LONGEST_WORD = 1 << 12  # bytes; the mean of all words is far below
 _MOST_DIMENSIONS = 8
 _LONGEST_ROW = 1 << 40  # numbers
@@ -66,7 +66,7 @@ def write_folder(
     """
     # A symbolic link is followed and stays a link.
     target = Path(os.path.realpath(path))
-    if target.exists() and not (target / _SUMS).is_file():
+    if target.exists() and not (target / SUMS).is_file():
         raise InputError(
             f"{target}: exists and is not a model folder; name another folder"
         )
@@ -115,13 +115,6 @@ def _reopening(staged: Path, target: Path) -> Iterator[None]:
         raise InputError(
             f"{target}: is not written, because it could not be opened again: {message}"
         ) from error
-
-
-def write_sums(folder: Path) -> None:
-    """Write the checksums of all files of a model folder."""
-    files = sorted(path for path in folder.iterdir() if path.name != _SUMS)
-    sums = "".join(f"{file_sha256(path)}  {path.name}\n" for path in files)
-    (folder / _SUMS).write_text(sums, encoding="utf-8")
 
 
 def folder_path(path: str | os.PathLike[str]) -> Path:
@@ -247,7 +240,7 @@ def check_finite(source: str, *arrays: np.ndarray) -> None:
 
 def folder_sha256(path: str | Path) -> str:
     """The SHA-256 of a model folder's checksum file, which identifies the exact model."""
-    return file_sha256(Path(path) / _SUMS)
+    return file_sha256(Path(path) / SUMS)
 
 
 def _check_sizes(folder: Path) -> None:
@@ -274,34 +267,17 @@ def _check_header(path: Path) -> None:
 
 
 def _verify(folder: Path) -> None:
-    if not (folder / _SUMS).is_file():
+    if not (folder / SUMS).is_file():
         raise InputError(
-            f"{folder}: has no {_SUMS}, so it is not a model folder, or it is incomplete; give a "
+            f"{folder}: has no {SUMS}, so it is not a model folder, or it is incomplete; give a "
             "folder that training wrote, or copy it again"
         )
-    listed: dict[str, str] = {}
-    sums = (folder / _SUMS).read_text(encoding="utf-8", errors="replace")
-    for number, line in enumerate(sums.splitlines(), 1):
-        digest, _, name = line.partition("  ")
-        if name not in (*_FILES, TRAINED_ON) or len(digest) != 64:
-            raise InputError(f"{folder / _SUMS}:{number}: unexpected line {line!r}")
-        listed[name] = digest
-    for name in sorted({*_FILES, *listed}):
-        if name not in listed or not (folder / name).is_file():
-            raise InputError(
-                f"{folder}: {name} is missing; copy the model folder again"
-            )
-    for item in sorted(folder.iterdir()):
-        # Downloads from a hub bring .gitattributes and a .cache.
-        if item.name not in (*listed, _SUMS) and not item.name.startswith("."):
-            raise InputError(
-                f"{item}: does not belong in a model folder (pickles are never loaded); remove it"
-            )
-    for name, digest in listed.items():
-        if file_sha256(folder / name) != digest:
-            raise InputError(
-                f"{folder / name}: differs from {_SUMS}; copy the model folder again"
-            )
+    names = check_sums(folder, "copy the model folder again", _FILES)
+    if foreign := sorted(names.difference(_FILES, (TRAINED_ON,))):
+        raise InputError(
+            f"{folder / foreign[0]}: does not belong in a model folder (pickles are never loaded); "
+            f"remove it, and its line in {SUMS}"
+        )
 
 
 def _hidden_key(value: Any) -> str | None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from siamese_news.errors import InputError
+from siamese_news.utils.checksums import SUMS
 from siamese_news.utils.terminal import echo
 from siamese_news_desk.cli.sample import (
     AtLeastOption,
@@ -81,7 +82,7 @@ def certify(
     from siamese_news_desk.decide.certification import Certification
     from siamese_news_desk.decide.checking import certificate_in, check_certificate
     from siamese_news_desk.decide.next_sheet import expect_all, write_next_sheet
-    from siamese_news_desk.decide.packet import SUMS, check_packet, write_packet
+    from siamese_news_desk.decide.packet import check_packet, write_packet
     from siamese_news_desk.labels.matching import changed_sentence, read_labels
 
     if bool(labels) == (check is not None):

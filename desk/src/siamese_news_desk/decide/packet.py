@@ -5,7 +5,6 @@ certificate unchanged, and the hash of every file. Texts are replaced by hashes;
 equal, so anyone can compute the certificate again.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from importlib import resources
@@ -17,11 +16,10 @@ from jinja2 import Template
 
 from siamese_news import __version__
 from siamese_news.errors import InputError
+from siamese_news.utils.checksums import check_sums, write_sums
 from siamese_news.utils.csv_files import write_csv
 from siamese_news.utils.files import (
     atomic_write,
-    expect_regular,
-    file_sha256,
     json_text,
 )
 from siamese_news_desk.decide.certificate import sentence_of
@@ -39,7 +37,6 @@ from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.sealed_files import read_sealed
 from siamese_news_desk.labels.sheets import read_rows
 
-SUMS = "SHA256SUMS"
 _SCORES = "scores.jsonl"
 _LABELS = "labels.csv"
 _LABEL_COLUMNS = ("key", "article", "post", "label", "check")
@@ -54,7 +51,6 @@ _GROUP_COLUMNS = (
     "low",
     "high",
 )
-_LINE = re.compile(r"([0-9a-f]{64})  ([^/\\\x00]+)")
 
 
 def write_packet(folder: Path, certificate: Path, checked: Checked) -> list[str]:
@@ -115,7 +111,7 @@ def _write_files(folder: Path, certificate: Path, checked: Checked) -> list[str]
     )
     _write(folder / "README.md", protocol)
     names = sorted(path.name for path in folder.iterdir())
-    _write(folder / SUMS, "".join(f"{file_sha256(folder / n)}  {n}\n" for n in names))
+    write_sums(folder)
     return names
 
 
@@ -129,25 +125,7 @@ def check_packet(folder: Path) -> dict[str, Any]:
     Raises:
         InputError: names a difference.
     """
-    sums = folder / SUMS
-    expect_regular(sums, "the hashes of a packet")
-    listed = set()
-    for line in sums.read_text("utf-8", "replace").splitlines():
-        entry = _LINE.fullmatch(line)
-        if entry is None:
-            raise InputError(
-                f"{sums}: has the line {line[:80]!r}; copy the packet again"
-            )
-        path = folder / entry[2]
-        expect_regular(path, "a file of the packet")
-        if not path.exists() or file_sha256(path) != entry[1]:
-            raise InputError(
-                f"{path}: is missing or was changed after the packet was written; copy it again"
-            )
-        listed.add(entry[2])
-    for path in folder.iterdir():
-        if path.name not in {*listed, SUMS}:
-            raise InputError(f"{path}: is not a file of the packet; remove it")
+    check_sums(folder, "copy the packet again")
     certificate = certificate_in(folder)
     content = read_sealed(certificate, "certificate")
     plan_path = certificate.with_name(content["plan"]["file"])
