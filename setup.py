@@ -110,6 +110,7 @@ OF_X86 = {
 IS_X86 = (platform.system(), platform.machine()) == ("Linux", "x86_64")
 LOOPS = [
     *loops("text/chunks.c"),
+    *loops("text/automaton.c"),
     # The same numbers as in Python: no multiplication is fused with an addition.
     *loops("scoring/neighbors.c", {"": "-ffp-contract=off"}),
     *loops("attention/loops.c", OF_X86 if IS_X86 else PLAIN),

@@ -21,6 +21,7 @@ from siamese_news.scoring import observe_all, rules
 from siamese_news.scoring.mixture import mixture_scorer
 from siamese_news.text import languages
 from siamese_news.text.languages import other_language
+from siamese_news.utils.compiled_loops import SWITCH
 
 # Language -> an article about an invented flood, posts about it, and other posts.
 STORIES = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
@@ -318,7 +319,8 @@ def test_a_post_is_in_another_language_only_where_that_is_sure(text, seed, found
     assert other_language(text.split(), seed) == found
 
 
-def test_the_detector_says_what_that_of_its_package_says(monkeypatch, tmp_path):
+@pytest.mark.parametrize("loops", ["1", "0"])
+def test_the_detector_says_what_that_of_its_package_says(monkeypatch, tmp_path, loops):
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     # It takes half a second to decompress.
@@ -334,6 +336,7 @@ def test_the_detector_says_what_that_of_its_package_says(monkeypatch, tmp_path):
     texts = [*stories, *(text[:30] for text in stories), "12:30", ""]
     wanted = [package.classify(text) for text in texts]
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path))
+    monkeypatch.setenv(SWITCH, loops)
 
     def classified():
         detector = languages._detector.__wrapped__()
