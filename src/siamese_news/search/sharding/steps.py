@@ -48,13 +48,15 @@ class ShardFolder:
     ``work.json`` has the ``job`` and the number of parts, ``shards``. For part n there are
     ``n.read.json`` (once its posts are read and observed; the observations follow the JSON),
     ``n.scored.json`` (once its rows are written), and the files whose checksums these have.
-    ``pool`` has the sum of the observations. All are of one version of the program, that of the job.
+    ``pool`` has the sum of the observations; `scorer` is that of it, once this process has made it.
+    All are of one version of the program, that of the job.
     """
 
     def __init__(self, out: Path) -> None:
         self.path = out.with_name(out.name + ".shards")
         self._remedy = f"remove the folder {self.path.name} to start over"
         self.shards = 0
+        self.scorer: Scorer | None = None
 
     def start(self, job: Mapping[str, Any], shards: int) -> None:
         """Make the folder with this number of parts, or check that it belongs to the same job."""
@@ -205,9 +207,11 @@ def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
 
 def _scorer(opened: OpenQuery, folder: ShardFolder) -> Scorer:
     """A scorer with the observations of all parts."""
-    remedy = "remove it, and run the same command with --resume"
-    _, state = read_state_and_data(folder.pool, dict[str, Any], remedy)
-    return opened.scorer().restored(state)
+    if folder.scorer is None:
+        remedy = "remove it, and run the same command with --resume"
+        _, state = read_state_and_data(folder.pool, dict[str, Any], remedy)
+        folder.scorer = opened.scorer().restored(state)
+    return folder.scorer
 
 
 _TOGETHER = 1 << 22  # hashes of ids, of all parts, that are compared at once
@@ -233,10 +237,10 @@ def merge(
     if (observer := opened.scorer().observer()) is not None:
         for index in range(folder.shards):
             observer.merge(folder.observed(index))
-        scorer = observer.settle()
-        if scorer.learned:
-            say(scorer.learned)
-        state = scorer.state()
+        folder.scorer = observer.settle()
+        if folder.scorer.learned:
+            say(folder.scorer.learned)
+        state = folder.scorer.state()
     write_state(folder.pool, {"shards": folder.shards}, state)
     return []
 
