@@ -1,6 +1,7 @@
 """What is built and installed: everything is in it, without a warning, and it works elsewhere."""
 
 import ast
+import importlib.util
 import os
 import re
 import shutil
@@ -280,6 +281,34 @@ def test_a_wheel_trains_from_another_folder(dist, tmp_path):
     )
     assert list(elsewhere.glob("outputs/*/evaluation/evaluation.md"))
     assert list(elsewhere.glob("outputs/*/row.json"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("installed", ["wheel", "editable"])
+def test_strict_type_checkers_pass_a_client(request, copy, tmp_path, installed):
+    """Both read py.typed; setuptools links an editable installation's files in its strict mode."""
+    behind = [
+        *site.getsitepackages(),
+        *[p for p in sys.path if p.endswith("site-packages")],
+    ]
+    # Its own installation is not among them.
+    behind = [folder for folder in behind if not list(Path(folder).glob("*siamese_*"))]
+    packages = ["setuptools>=77"]
+    if installed == "wheel":
+        packages.append(request.getfixturevalue("dist")[0])
+    python, _ = environment(tmp_path / "venv", *packages, behind=behind)
+    if installed == "editable":
+        mode = ("--config-settings", "editable_mode=strict")
+        run(python, "-m", "pip", "install", "-q", "--no-deps", *mode, "-e", copy)
+    client = tmp_path / "client.py"
+    shutil.copy(Path(__file__).with_name("strict_client.py"), client)
+    strict = ["--strict", "--python-executable", python, client]
+    run(sys.executable, "-m", "mypy", *strict, cwd=tmp_path)
+    if importlib.util.find_spec("pyright"):
+        (tmp_path / "pyrightconfig.json").write_text(
+            '{"typeCheckingMode": "strict", "include": ["client.py"]}'
+        )
+        run(sys.executable, "-m", "pyright", "--pythonpath", python, cwd=tmp_path)
 
 
 # The extras of an example, and a library that its user has.

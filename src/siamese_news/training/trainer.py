@@ -1,5 +1,6 @@
 """The Lightning trainer of a configuration, and what surrounds its `fit`."""
 
+import errno
 import logging
 import math
 import sys
@@ -138,7 +139,7 @@ def stopped_by_signals(trainer: pl.Trainer, *, go_on: str) -> Iterator[None]:
     """Around `Trainer.fit`: end the process with 130 after Ctrl-C and with 143 after SIGTERM.
 
     Lightning would end with 1 and with 0, so that a job that was stopped looked finished. `go_on`
-    tells the user how to continue.
+    tells the user how to continue, also after a full disk, which leaves the last whole checkpoint.
     """
     try:
         yield
@@ -148,6 +149,12 @@ def stopped_by_signals(trainer: pl.Trainer, *, go_on: str) -> Iterator[None]:
     except MisconfigurationException as error:
         raise InputError(
             f"trainer, callbacks or logger: {' '.join(str(error).split())}"
+        ) from error
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise InputError(
+            f"{error.filename}: {error.strerror}, so training stopped; free some space, and {go_on}"
         ) from error
     finally:
         if "wandb" in sys.modules:  # the next job of a sweep is a run of its own
