@@ -1,5 +1,6 @@
 """Parts of one's own: encoders by class and by name, losses, callbacks and their figures."""
 
+import copy
 import csv
 import pickle
 import sys
@@ -179,6 +180,8 @@ def test_an_instance_trains_and_opens(folder, tmp_path):  # noqa: F811
         InputError, match="has input_dim=5, but the word vectors have 8"
     ):
         SiameseModule(Middle(5), vectors=vectors_of(folder))
+    with pytest.raises(InputError, match="is a copy, which does not know"):
+        SiameseModule(copy.deepcopy(Middle(8)), vectors=vectors_of(folder))
     held = TwoHeadEncoder(input_dim=8, context=partial(StarEncoder, heads=2))
     with pytest.raises(InputError, match="was made with context=.*no model folder can"):
         SiameseModule(held, vectors=vectors_of(folder))

@@ -98,8 +98,17 @@ class Encoder(nn.Module):
         self.output_dim = output_dim
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments that it was made with, by name; copies do not have them."""
-        positional, options = self.__dict__["_arguments"]
+        """The arguments that it was made with, by name.
+
+        Raises:
+            InputError: it is a copy, which does not have them.
+        """
+        if "_arguments" not in vars(self):
+            raise InputError(
+                f"encoder {type(self).__name__}: is a copy, which does not know its arguments; make "
+                "it anew, and give it to SiameseModule itself"
+            )
+        positional, options = vars(self)["_arguments"]
         return signature(type(self)).bind_partial(*positional).arguments | options
 
     def __getstate__(self) -> dict[str, Any]:
