@@ -35,6 +35,7 @@ from siamese_news.encoders import (
 from siamese_news.model import Model
 from siamese_news.sparsity import AdaptiveEntmax, Softmax
 from siamese_news.training import link, negatives
+from siamese_news.training.build import instantiate
 from siamese_news.training.evaluator import Evaluator
 from siamese_news.training.module import ranking_figures
 from siamese_news.training.plain_options import composed
@@ -257,6 +258,19 @@ def test_hard_negatives_are_a_table(tmp_path):
     config["data"]["hard_negatives"]["per_article"] = 0
     with pytest.raises(InputError, match="per_article is 0; expected how many"):
         negatives.run(config, tmp_path / "none")
+
+
+def without_its_package(**_):
+    raise ModuleNotFoundError("Requirement 'mlflow>=1' not met. Try pip install mlflow")
+
+
+def test_a_logger_without_its_package_names_it():
+    sys.modules.setdefault(__name__, sys.modules[Middle.__module__])
+    option = {"_target_": f"{__name__}.without_its_package"}
+    with pytest.raises(
+        InputError, match=r"logger\.mlflow: Requirement 'mlflow>=1' not"
+    ):
+        instantiate(option, "logger.mlflow")
 
 
 @pytest.mark.parametrize(

@@ -103,17 +103,18 @@ class Encoder(nn.Module):
         Raises:
             InputError: it is a copy, which does not have them.
         """
-        if "_arguments" not in vars(self):
+        made_with = vars(self)["_arguments"]
+        if made_with is None:
             raise InputError(
                 f"encoder {type(self).__name__}: is a copy, which does not know its arguments; make "
                 "it anew, and give it to SiameseModule itself"
             )
-        positional, options = vars(self)["_arguments"]
+        positional, options = made_with
         return signature(type(self)).bind_partial(*positional).arguments | options
 
     def __getstate__(self) -> dict[str, Any]:
         # Without the arguments, which may be functions that cannot be pickled.
-        return {n: value for n, value in vars(self).items() if n != "_arguments"}
+        return {**vars(self), "_arguments": None}
 
     def __call__(
         self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None

@@ -154,7 +154,9 @@ def instantiate(
         raise InputError(
             f"{key}: {target} does not fit its options ({error})"
         ) from error
-    except (ValueError, MisconfigurationException) as error:
+    except (ValueError, MisconfigurationException, ModuleNotFoundError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            raise  # one of ours, which `needs` names
         raise InputError(f"{key}: {' '.join(str(error).split())}") from error
 
 
