@@ -114,7 +114,8 @@ class Encoder(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         # Without the arguments, which may be functions that cannot be pickled.
-        return {**vars(self), "_arguments": None}
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
+        return {**state, "_arguments": None}
 
     def __call__(
         self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
