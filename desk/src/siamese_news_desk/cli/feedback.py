@@ -100,17 +100,14 @@ def feedback(
         if next is None:
             raise
         echo(f"nothing is learned yet: {error}")
-        if out is not None:
-            echo(f"{out}: not written")
     if learned is not None:
         for line in (learned.sentence(), *learned.word_lines()):
             typer.echo(line)
-    if learned is not None and out is not None:
-        if learned.helps:
-            write_order(out, labeled_results, learned, command())
-            echo(f"{out}: {counted(len(learned.scores), 'post')} in the learned order")
-        else:
-            echo(f"{out}: not written")
+    if learned is not None and learned.helps and out is not None:
+        write_order(out, labeled_results, learned, command())
+        echo(f"{out}: {counted(len(learned.scores), 'post')} in the learned order")
+    elif out is not None:
+        echo(f"{out}: not written")
     if next is not None:
         units = labeled_results.next_units(learned, count, seed)
         write_sheet(next, units, format)

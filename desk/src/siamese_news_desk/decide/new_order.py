@@ -128,10 +128,13 @@ class LabeledResults:
             new_scores = unjudged(scores, self.verdicts, values)
         else:
             try:
-                words = PostWords.of(self.table.column("text").to_pylist())
-                groups = self._groups()
                 new_scores = learn(
-                    words, scores, self.verdicts, groups, machine=values, seed=seed
+                    PostWords.of(self.table.column("text").to_pylist()),
+                    scores,
+                    self.verdicts,
+                    self._groups(),
+                    machine=values,
+                    seed=seed,
                 )
             except TooFewLabels:
                 if values is None:
@@ -163,18 +166,20 @@ class LabeledResults:
         if feedback is not None and feedback.helps:
             scores = feedback.scores
             odds = feedback.odds
-        groups = self._groups()
-        rows = next_posts(scores, odds, groups, self.verdicts, count, seed=seed)
-        posts = self.table.column("post")
-        texts = self.table.column("text")
-        links = self.table.column("link") if "link" in self.table.column_names else None
-        units = []
-        for row in rows:
-            post = posts[row].as_py()
-            text = texts[row].as_py()
-            link = (links[row].as_py() if links else None) or ""
-            units.append((KEY + post, Unit(post, post, text=text, link=link)))
-        return units
+        rows = next_posts(scores, odds, self._groups(), self.verdicts, count, seed=seed)
+        posts = self.table.take(rows).to_pylist()
+        return [
+            (
+                KEY + post["post"],
+                Unit(
+                    post["post"],
+                    post["post"],
+                    text=post["text"],
+                    link=post.get("link") or "",
+                ),
+            )
+            for post in posts
+        ]
 
     def _groups(self) -> NDArray[np.int64]:
         """(N,) the clusters of near-duplicates; without them, posts with the same text."""
