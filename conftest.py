@@ -23,6 +23,10 @@ from siamese_news.utils import provenance
 # draws others, and `make fuzz` looks for what nobody thought of.
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True)
+# The first of them, for `make test`; `make test-all` draws them all.
+hypothesis.settings.register_profile(
+    "first", deadline=None, derandomize=True, max_examples=30
+)
 hypothesis.settings.load_profile("repeatable")
 
 # What a shell runs in the background ignores Ctrl-C, and what nohup runs SIGHUP; so would every
@@ -41,6 +45,11 @@ def pytest_configure(config: pytest.Config) -> None:
     assert callable(providers.is_local_module_file), (
         "hypothesis has another way to find constants"
     )
+    if (
+        not config.getoption("--hypothesis-profile")
+        and "not slow" in config.option.markexpr
+    ):
+        hypothesis.settings.load_profile("first")
     if config.getoption("--hypothesis-profile") != "explore":
         providers.is_local_module_file = lambda path: False
 

@@ -321,6 +321,7 @@ def test_activation_checkpointing(encoder, inputs, reentrant):
         torch.testing.assert_close(plain, recomputed, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.sampled(8)
 @every
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision(name, config, texts, dtype):

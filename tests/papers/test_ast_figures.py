@@ -106,6 +106,7 @@ def test_alphas_that_stay_are_told_from_alphas_that_move():
     assert figure3.movement([1.2, 1.5, 1.8], [1.7, 1.2, 1.3])["correlation"] < 0
 
 
+@pytest.mark.slow
 def test_the_initial_alphas_are_those_that_training_starts_from(tmp_path):
     options = ["experiment=ast_tables", *SMALL, "seed=3", "encoder=star_projected"]
     start = initial_alphas(options)

@@ -32,6 +32,7 @@ def test_the_encoders_differ_in_encoder_alone(data):
             assert not differing, (option, differing)
 
 
+@pytest.mark.slow
 def test_every_setting_changes_what_it_names_and_builds():
     from hydra.utils import instantiate
 

@@ -66,6 +66,7 @@ FORMS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_gives_what_the_command_line_gives(searcher, form, tmp_path):
     searcher.model.save(tmp_path / "model", card="")

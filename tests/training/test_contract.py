@@ -141,6 +141,7 @@ def test_fit_validate_test_predict_and_a_checkpoint_by_its_path(folder, tmp_path
     ).all()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", SMALL)
 def test_a_run_continues_from_its_checkpoint(folder, tmp_path, name):
     whole = module_of(folder, name, drop=False)
@@ -154,6 +155,7 @@ def test_a_run_continues_from_its_checkpoint(folder, tmp_path, name):
         torch.testing.assert_close(rest.state_dict()[key], value)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "precision"),
     [

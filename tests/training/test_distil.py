@@ -262,6 +262,7 @@ def _posts():
     return open_posts_of("stories").values()
 
 
+@pytest.mark.slow
 def test_a_stored_encoder_has_16_bits_and_gives_nearly_the_same(run, tmp_path):
     run(tmp_path / "a", *ENCODERS["star_feed_forward"], "task.epochs=1")
     run(
@@ -369,6 +370,7 @@ def test_texts_without_pairs_are_for_this_task_alone(run, tmp_path):
         train(compose("train", overrides=["data.texts=posts"]), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_student_may_share_the_words_of_the_shipped_model(run, tmp_path):
     run(
         tmp_path,

@@ -264,6 +264,7 @@ def test_a_reranker_of_another_package_trains_and_ranks(
     assert f"run pip install {name}" in missing
 
 
+@pytest.mark.slow
 def test_a_package_that_cannot_be_imported_is_named(toots, tmp_path):
     package = Path(shutil.copytree(toots, tmp_path / "installed"))
     (package / "toot_reader.py").write_text("import a_thing_that_is_gone\n")

@@ -83,7 +83,8 @@ def test_the_objective_of_a_sweeper(tmp_path, monkeypatch):
     command = [
         *("train", "encoder=bag_idf", "encoder.output_dim=8", "task.epochs=1"),
         *("task.bootstrap=0", "logger=none", f"hydra.run.dir={done}"),
-        "trainer.enable_progress_bar=false",
+        *("vectors.max_words=5000", "data.limits.article_tokens=40"),
+        *("trainer.limit_train_batches=2", "trainer.enable_progress_bar=false"),
     ]
     monkeypatch.setattr(sys, "argv", command)
     returned = []

@@ -82,6 +82,7 @@ def without(tmp_path):
     return run
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("blocked", "command"),
     [
@@ -325,6 +326,7 @@ def test_a_command_says_what_is_missing(without, files, blocked, arguments):
     assert not (files / "found.jsonl").exists()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("package", "extra", "arguments"),
     [
@@ -582,6 +584,7 @@ def test_a_module_that_an_installed_package_lacks_is_not_an_absent_package():
             )
 
 
+@pytest.mark.slow
 def test_a_package_that_another_package_needs_is_the_one_to_install(without, files):
     (files / "a.html").write_text(PAGE)
     done = without(

@@ -81,7 +81,7 @@ def test_an_empty_entry_of_the_path_is_not_the_folder_of_a_child(
         "from siamese_news.utils.processes import start_python\n"
         f"assert start_python('siamese_news', '--version', cwd={str(dumps)!r}).wait() == 0\n"
     )
-    for entries in (f"{os.pathsep}/tools", "", "."):
+    for entries in (f"{os.pathsep}/tools", "."):
         run(
             sys.executable,
             "-c",

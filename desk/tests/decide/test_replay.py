@@ -129,6 +129,7 @@ def test_lenient_annotators():
     assert wrong[None] > 100 and wrong[0.5] <= 10, wrong
 
 
+@pytest.mark.slow
 def test_a_family_is_replayed():
     cell = family_cell("ties", ".8", 60, 2, seed=3)
     assert (

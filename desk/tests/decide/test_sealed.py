@@ -114,9 +114,9 @@ def test_a_certificate_holds_and_says_what_nothing_can_check(certified):
     )
 
 
-#: Of many cases alike, one in five runs in the fast tests, and all of them in the slow ones.
+#: Of many cases alike, one in ten runs in the fast tests, and all of them in the slow ones.
 SHARES = [
-    pytest.param(slice(None, None, 5), id="one in five"),
+    pytest.param(slice(None, None, 10), id="one in ten"),
     pytest.param(slice(None), id="all", marks=pytest.mark.slow),
 ]
 

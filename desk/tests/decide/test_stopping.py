@@ -188,6 +188,7 @@ def test_the_optimum():
     assert optimum(np.array([1, 0, 1, 1, 0], bool), 0.6) == 3
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rule", [RandomPositives, LearnThenRandom])
 def test_the_bound_on_relevant_posts_holds_at_every_look(rule):
     """How often it is broken at any look; the posts of the sample alone tell it."""

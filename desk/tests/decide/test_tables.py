@@ -160,6 +160,7 @@ def test_far_beyond_the_budget_a_table_is_the_same():
     assert (tables.bounds(1, 2000)[:101] == wide.bounds(1, 100)).all()
 
 
+@pytest.mark.slow
 def test_tables_that_take_long_are_computed_under_a_progress_bar(tmp_path):
     scored(tmp_path / "scored.jsonl", size=12_000, cut=6000)
     files = ["--results", "scored.jsonl", "--out", "sheet.csv"]

@@ -60,10 +60,11 @@ def test_a_parquet_file_that_repeats_a_megabyte_20_000_times_is_refused(tmp_path
     assert memory < 500
 
 
-def test_a_parquet_page_of_zeros_is_refused_by_its_sizes(tmp_path):
+def test_a_parquet_page_of_zeros_is_refused_by_its_sizes(tmp_path, monkeypatch):
+    monkeypatch.setattr("siamese_news.data.readers.parquet._CHUNK", 2**23)
     path = tmp_path / "bomb.parquet"
-    texts = pa.array(["0" * 2**20]).take(pa.array([0] * 300))
-    rows = pa.table({"id": [str(n) for n in range(300)], "text": texts})
+    texts = pa.array(["0" * 2**20]).take(pa.array([0] * 10))
+    rows = pa.table({"id": [str(n) for n in range(10)], "text": texts})
     plain = {"use_dictionary": False, "write_statistics": False}
     pq.write_table(rows, path, compression="zstd", **plain)
     assert path.stat().st_size < 2**20

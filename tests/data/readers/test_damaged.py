@@ -56,6 +56,7 @@ def test_half_a_download_yields_its_rows(tmp_path, kind, packing):
         list(open_posts(path, strict=True))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("packing", PACK)
 def test_any_byte_may_be_wrong(tmp_path, packing):
     data = PACK[packing](CONTENTS["jsonl"].encode())

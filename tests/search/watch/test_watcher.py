@@ -125,6 +125,7 @@ def dying(batches, after):
         yield batch
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("commit", [0.0, 1e9])
 @pytest.mark.usefixtures("quarters")
 def test_what_was_not_committed_is_written_again(
