@@ -118,7 +118,7 @@ def test_a_box_is_next_to_its_words_and_a_command_is_there_before_a_search(
     assert all(0 <= gap <= 16 and size <= 24 for gap, size in boxes), boxes
     command = page.locator("#command").inner_text()
     assert "siamese-news filter --articles inputs/articles" in command
-    assert "--threshold 0.5" in command
+    assert "--threshold 0.05" in command
     until(page, "document.documentElement.scrollWidth <= innerWidth")
 
 

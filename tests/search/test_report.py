@@ -672,3 +672,51 @@ def test_clusters_that_begin_late_are_named(tmp_path, small_bounds):
     )
     with pytest.raises(InputError, match="its row 100 has a cluster.*in all rows or"):
         read_results(path)
+
+
+@pytest.mark.parametrize(
+    ("relevance", "meta", "sentence"),
+    [
+        (
+            [0.86, 0.5],
+            {"about": {"s": "event"}},
+            "is about the event. It was estimated",
+        ),
+        (
+            [0.86, None],
+            {"about": {"s": "article"}},
+            "is about the very article. It was estimated from other pools",
+        ),
+        (
+            [0.86, 0.5],
+            {"about": {"s": "between"}, "relevance_map": {"labels": 20}},
+            "about the event or the very article. It was estimated from labels of its posts",
+        ),
+        ([None, None], {"about": {"s": "event"}}, "relevance of the posts is unknown"),
+    ],
+)
+def test_a_report_says_what_relevance_is_to_and_whose_it_is(
+    tmp_path, relevance, meta, sentence
+):
+    path = tmp_path / "found.jsonl"
+    rows = [
+        {
+            "article": "s",
+            "rank": rank,
+            "score": 1 / rank,
+            "post": f"p{rank}",
+            "text": f"a text of its own {rank}",
+            "relevance": value,
+        }
+        for rank, value in enumerate(relevance, 1)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path.with_name("found.jsonl.meta.json").write_text(json.dumps(meta))
+    page = Page(render(read_results(path)))
+    assert sentence in page.words
+    numbers = [
+        attributes
+        for name, attributes in page.elements
+        if dict(attributes).get("class") == "relevance"
+    ]
+    assert len(numbers) == sum(value is not None for value in relevance)

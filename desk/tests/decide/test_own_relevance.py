@@ -109,7 +109,7 @@ def test_the_map_is_the_best_one_by_labels_and_priors(tmp_path, known):
         likely = np.logaddexp(0, np.where(truth, -total, total)).sum()
         return likely + (shift / 3) ** 2 / 2 + (slope / 0.7) ** 2 / 2
 
-    own = OwnRelevance.of(results, labels)
+    own = OwnRelevance.of(estimates_of(results), labels)
     shift, slope = minimize(unlikely, np.zeros(2)).x
     assert own.map.shift == pytest.approx(shift, abs=0.06)
     assert np.log(own.map.slope) == pytest.approx(slope, abs=0.04)

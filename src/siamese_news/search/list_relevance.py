@@ -4,7 +4,7 @@ A list's `Evidence` comes from what the scorer observed of the pool, so it is th
 order and the number of parts in which the posts came, and for a stream and an index.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -123,11 +123,13 @@ def list_relevance(
     if seeds.one_story:
         of_measured = [about for about in evidence if about is not None]
         evidence = [mean_evidence(of_measured) if of_measured else None]
-    distinct_decisions = dict.fromkeys(scorer.decisions())
-    relevant_to = (
-        " or ".join(ABOUT[decision] for decision in distinct_decisions) or "relevant"
-    )
-    return ListRelevance(calibration, evidence, labels, relevant_to)
+    return ListRelevance(calibration, evidence, labels, about_words(scorer.decisions()))
+
+
+def about_words(decisions: Iterable[str]) -> str:
+    """What the relevance of lists is to, by the decisions of their scorer (`ABOUT`)."""
+    asked = dict.fromkeys(ABOUT[decision] for decision in decisions)
+    return " or ".join(asked) or "relevant"
 
 
 def mean_evidence(several: Sequence[Evidence]) -> Evidence:

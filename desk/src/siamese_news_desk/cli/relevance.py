@@ -41,13 +41,17 @@ def relevance(
     needs labels of its own (sample --precision), and these cost it nothing.
     """
     from siamese_news_desk.cli.sample import plan_of
-    from siamese_news_desk.decide.own_relevance import OwnRelevance, own_sample
+    from siamese_news_desk.decide.own_relevance import (
+        OwnRelevance,
+        estimates_of,
+        own_sample,
+    )
     from siamese_news_desk.labels.matching import read_labels
 
     check_output(out, [results, *labels], force=force)
     plan_of(labels)
     verdicts = read_labels(labels, own_sample(labels[0]))
-    relevance_of_list = OwnRelevance.of(results, verdicts)
+    relevance_of_list = OwnRelevance.of(estimates_of(results), verdicts)
     for line in (*verdicts.remarks(), *relevance_of_list.sentences()):
         typer.echo(line)
     if out is not None:

@@ -34,8 +34,11 @@ _SHIFT, _SLOPE = 3.0, 0.7
 _DRAWS = 200  # maps that fit the labels, for the ranges
 _CUTS = (0.5, 0.2, 0.1, 0.05)
 
+# The posts of results, whether it is relevance or a score that the search says of each, and (N,) it.
+Estimates = tuple[Population, Mapped, Floats]
 
-def estimates_of(results: Path) -> tuple[Population, Mapped, Floats]:
+
+def estimates_of(results: Path) -> Estimates:
     """The posts of results, and what the search says of each: relevance or, without it, the score.
 
     Raises:
@@ -100,20 +103,20 @@ class OwnRelevance:
     drawn: tuple[Floats, Floats]
 
     @classmethod
-    def of(cls, results: Path, labels: Labels) -> "OwnRelevance":
-        """The map of the labels of results; skipped posts teach nothing.
+    def of(cls, estimates: Estimates, labels: Labels) -> "OwnRelevance":
+        """The map of the labels of results (`estimates_of`); skipped posts teach nothing.
 
         Raises:
-            InputError: fewer than ten labels, or as `estimates_of`.
+            InputError: fewer than ten labels.
         """
-        population, mapped, values = estimates_of(results)
+        population, mapped, values = estimates
         ranks = population.ranks_of(
             [name for name, label in labels.of.items() if label.verdict != SKIP]
         )
         if len(ranks) < FEWEST:
             raise InputError(
-                f"{results}: {counted(len(ranks), 'label')} of its posts; expected {FEWEST} or more, "
-                "without skipped ones"
+                f"{population.path}: {counted(len(ranks), 'label')} of its posts; expected {FEWEST} or "
+                "more, without skipped ones"
             )
         truth = np.array([labels.of[name].relevant for name in ranks])
         logits = logits_of(values[list(ranks.values())], mapped)

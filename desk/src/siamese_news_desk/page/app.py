@@ -291,14 +291,21 @@ def _posts_values(desk: Desk) -> dict[str, Any]:
         if len(results)
         else None,
         "end": pages.list_end(desk) if len(results) else {},
-        "calibrated": bool(len(results)) and not np.isnan(results.relevance[0]),
+        "relevance": desk.relevance.state() if len(results) else {},
+        "about": pages.relevant_to(desk),
         "titles": meta.get("titles") or {},
         "days": results.days,
         "learned": desk.learning.found(),
         "said": desk.machine.verdicts(),
         "problem": desk.machine.problem,
         "commands": [
-            line for line in (desk.search.command, *desk.learning.commands()) if line
+            line
+            for line in (
+                desk.search.command,
+                *desk.relevance.commands(),
+                *desk.learning.commands(),
+            )
+            if line
         ],
     }
 
@@ -399,6 +406,7 @@ def _label_values(desk: Desk) -> dict[str, Any]:
         "goals": desk.goals.planned,
         "fixed": bool(_plans_that_fix_criteria(desk)),
         "learned": learned.get("helps", False),
+        "relevance": desk.relevance.state() if ready else {},
         "commands": [labeling.label_command(desk)] if ready else [],
     }
 
@@ -422,11 +430,18 @@ def _queue(desk: Desk, values: Values) -> dict[str, Any]:
     ]
     counts = {name: mine.count(name) for name in LABELS}
     ahead = desk.certificate.progress() if kind in ("sample", "mixed") else ""
+    if kind == "relevance":
+        state = desk.relevance.state()
+        ahead = " ".join(
+            [f"{state['labeled']} of {state['drawn']} labels.", *state["sentences"]]
+        )
     return {"posts": entries, "counts": counts, "ahead": ahead}
 
 
 def _undo(desk: Desk, row: Values) -> dict[str, Any]:
     gone = desk.log.undo(text_in(row, "annotator"))
+    if gone:
+        desk.relevance.fit()
     return {"post": gone.post if gone else None}
 
 

@@ -125,9 +125,8 @@ class Findings(NamedTuple):
     claims: list[Claim]
     labels: Labels
     sentences: list[str]  # each claim in words
-    left_sentence: (
-        str  # what stopping now saves, once the certificate needs no more labels
-    )
+    # What stopping now saves, once the certificate needs no more labels.
+    left_sentence: str
 
 
 class Certificate(_Planned[Certification]):

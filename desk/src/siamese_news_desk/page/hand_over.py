@@ -1,8 +1,11 @@
 """The files that a project exports: lists, report, labels, certificate, commands."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from siamese_news.data.columns import RANKED
 from siamese_news.data.records import Post
@@ -44,7 +47,7 @@ def make(desk: Desk, kind: str) -> Path:
 def commands(desk: Desk) -> list[str]:
     """The equivalent command lines, to be run in the project's folder."""
     project = desk.project
-    lines = [desk.search.command]
+    lines = [desk.search.command, *desk.relevance.commands()]
     for name, ids_only in (
         ("found.csv", False),
         ("ids.csv", True),
@@ -91,6 +94,7 @@ def _found(desk: Desk) -> Iterator[Mapping[str, Any]]:
     below that were labeled relevant.
     """
     path = desk.project.require_results()
+    results = desk.project.load_results()
     size = _at_threshold(desk)
     claim = desk.certificate.list_at(desk.project.threshold)
     left_out = {rank + 1 for rank in claim.taken_out} if claim else set()
@@ -98,7 +102,7 @@ def _found(desk: Desk) -> Iterator[Mapping[str, Any]]:
     clusters: dict[str, tuple[int, int]] = {}
     if size <= CLUSTERED:
         ranks = sorted({*range(1, size + 1), *below} - left_out)
-        posts = desk.project.load_results().posts(ranks)
+        posts = results.posts(ranks)
         clusters = clusters_of([Post(post.id, post.text) for post in posts])
     for _, row in result_rows(path):
         if row["rank"] > size and not below:
@@ -107,7 +111,13 @@ def _found(desk: Desk) -> Iterator[Mapping[str, Any]]:
             continue
         below.discard(row["rank"])
         cluster, copies = clusters.get(row["post"], (None, None))
-        yield {**row, "cluster": cluster, "cluster_size": copies}
+        relevance = float(results.relevance[row["rank"] - 1])
+        yield {
+            **row,
+            "relevance": None if np.isnan(relevance) else relevance,
+            "cluster": cluster,
+            "cluster_size": copies,
+        }
 
 
 def _given_labels(desk: Desk) -> Iterator[Mapping[str, Any]]:
@@ -145,7 +155,12 @@ def _parquet(desk: Desk, path: Path) -> None:
         write_rows(stream, _found(desk), "parquet", columns=RANKED)
     meta = desk.project.meta()
     counts = {**(meta.get("counts") or {}), "kept": count(desk)}
-    meta |= {"threshold": desk.project.threshold, "counts": counts}
+    labels = desk.project.load_results().labels
+    meta |= {
+        "threshold": desk.project.threshold,
+        "relevance_map": labels and asdict(labels),
+        "counts": counts,
+    }
     meta["sha256"] = file_sha256(path)
     write_json(path.with_name(path.name + ".meta.json"), meta)
 

@@ -24,6 +24,7 @@ from siamese_news_desk.page.result_table import Filter
 
 QUEUES = (
     "rank",  # from the top
+    "relevance",  # those whose labels make relevance the user's own
     "learned",  # from the top of the learned order
     "teach",  # posts that learning gains most from
     "sample",  # for the certificate
@@ -37,7 +38,7 @@ QUEUES = (
 """The sources of the posts to label next."""
 
 # The sources whose posts are shown without their scores.
-BLIND = ("teach", "sample", "goal", "mixed", "threshold", "second")
+BLIND = ("relevance", "teach", "sample", "goal", "mixed", "threshold", "second")
 
 _COPIES = 500  # near-duplicates that one label reaches at most
 
@@ -73,6 +74,7 @@ def give(desk: Desk, row: dict[str, Any]) -> dict[str, Any]:
         copies=tuple(copies),
         seen=seen,
     )
+    desk.relevance.fit()
     verdict = desk.log.verdict(post)
     return {
         "n": judgment.number,
@@ -113,6 +115,7 @@ def take(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
         else:
             desk.log.add(post, value, annotator, note="imported")
             counts["taken"] += 1
+    desk.relevance.fit()
     return counts
 
 
@@ -135,6 +138,8 @@ def queue(
         return _from_rank(desk, name, count, leave, learned=kind == "learned")
     if kind in ("unsure", "second", "conflict"):
         return _labeled(desk, kind, name, leave)[:count]
+    if kind == "relevance":
+        return _unlabeled(desk, desk.relevance.posts(), name, leave)[:count]
     if kind == "goal":
         return _unlabeled(desk, desk.goals.next_posts(ahead), name, leave)[:count]
     if kind == "threshold":

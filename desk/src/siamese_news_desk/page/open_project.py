@@ -4,6 +4,7 @@ from siamese_news_desk.labels.journal import LabelJournal
 from siamese_news_desk.page.deciding import Certificate, Estimates, Goals
 from siamese_news_desk.page.learned_order import Learning, Machine
 from siamese_news_desk.page.project import Project
+from siamese_news_desk.page.relevance_labels import RelevanceLabels
 from siamese_news_desk.page.search import Search
 
 
@@ -17,5 +18,6 @@ class Desk:
         self.certificate = Certificate(project, self.log)
         self.goals = Goals(project, self.log)
         self.estimates = Estimates(project, self.log)
+        self.relevance = RelevanceLabels(project, self.log)
         self.machine = Machine(project)
         self.learning = Learning(project, self.log, self.machine)

@@ -11,6 +11,7 @@ import numpy as np
 from jinja2 import PackageLoader
 from markupsafe import Markup
 from numpy.typing import NDArray
+from siamese_news.search.relevance import UNKNOWN, about_words
 
 from siamese_news.search.report import ReportPost
 from siamese_news.search.report.charts import (
@@ -24,6 +25,7 @@ from siamese_news_desk.decide.reading_pace import found_against_read, pace_sente
 from siamese_news_desk.labels.journal import LabelJournal
 from siamese_news_desk.page import hand_over
 from siamese_news_desk.page.open_project import Desk
+from siamese_news_desk.page.project import LIKELY
 from siamese_news_desk.page.result_table import Results
 from siamese_news_desk.page.security import policy
 
@@ -36,15 +38,12 @@ VIEWS = {
 }
 """Name -> address and title of each view."""
 
-LIKELY = 0.5  # relevance of a post that is more likely relevant than not
-
 
 @lru_cache
 def _templates() -> Any:
     templates = environment(PackageLoader("siamese_news_desk.page", "pages"))
     templates.filters |= {
         "score": score_text,
-        "relevance": shown_relevance,
         "counted": counted,
         "verb": verb,
     }
@@ -129,10 +128,17 @@ def items(
         blind=blind,
         independent=independent,
         several_seeds=len(results.seeds) > 1,
+        about=relevant_to(desk),
+        by_labels=results.labels is not None,
         seeds={
             seed: {"id": seed, "title": titles.get(seed, "")} for seed in results.seeds
         },
     )
+
+
+def relevant_to(desk: Desk) -> str:
+    """What relevance is to, in words: the event, or the very article."""
+    return about_words((desk.project.meta().get("about") or {}).values())
 
 
 def list_end(desk: Desk) -> dict[str, Any]:
@@ -140,25 +146,42 @@ def list_end(desk: Desk) -> dict[str, Any]:
 
     Returns:
         ``threshold``, a score, and ``score``, the same as text; ``posts`` that reach it;
-        ``relevance`` of the last of them, as text, empty where scores are not calibrated; ``line``;
-        ``below``, how many likely posts the list leaves out.
+        ``relevance`` of the last of them, as text, empty where it is unknown; ``line``, how many
+        posts are in the list, and how many relevant ones are in it and missed; ``detail``, whose
+        numbers these are; ``below``, how many likely posts the list leaves out.
     """
     results = desk.project.load_results()
     threshold = desk.project.threshold
     size = int((results.scores >= threshold).sum())
-    min_relevance = results.relevance[size - 1] if size else np.nan
-    relevance = "" if np.isnan(min_relevance) else shown_relevance(min_relevance)
+    relevance = ""
+    if size and results.known:
+        relevance = shown_relevance(results.relevance[size - 1])
     handed = hand_over.count(desk)
     likely = int((results.relevance[size:] >= LIKELY).sum())
     are = f"{counted(likely, 'post')} below it {verb(likely, 'are')}"
+    line = counted(size, "post")
+    detail = f"Relevance is unknown here: {UNKNOWN}."
+    if results.known:
+        inside, missed = (
+            f"{values.sum():,.0f}"
+            for values in (results.relevance[:size], results.relevance[size:])
+        )
+        about = relevant_to(desk)
+        line += f", about {inside} of them {about}, about {missed} missed"
+        line += f" (relevance {relevance} or more)" if relevance else ""
+        detail = (
+            f"By your {results.labels.labels} labels."
+            if results.labels
+            else "Estimated from other pools; your labels make it your own."
+        )
     return {
         "threshold": threshold,
         "score": score_text(threshold),
         "posts": size,
         "relevance": relevance,
-        "line": f"{counted(size, 'post')} at or above"
-        + (f", relevance {relevance} or more" if relevance else "")
+        "line": line
         + (f"; labels make it a list of {handed:,}" if handed != size else ""),
+        "detail": detail,
         "below": f"{are} more likely relevant than not." if likely else "",
     }
 

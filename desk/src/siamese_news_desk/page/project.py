@@ -19,6 +19,7 @@ from msgspec import Meta
 from siamese_news import __version__
 from siamese_news.data.articles import SUFFIXES as ARTICLE_SUFFIXES
 from siamese_news.data.columns import ResultMeta
+from siamese_news.data.label_map import LabelMap
 from siamese_news.data.readers.inputs import plain_suffix
 from siamese_news.data.readers.stream import SUFFIXES as POST_SUFFIXES
 from siamese_news.data.results import result_meta
@@ -47,14 +48,21 @@ ASKED = (*DATES, "about", "dedupe", *FIELDS)
 _FORM = Query(about="event")
 _OPTIONS: dict[str, Any] = {
     "keep_by": "relevance",
-    "threshold": 0.5,
+    "threshold": 0.05,
     **{
         name: "" if getattr(_FORM, name) is None else getattr(_FORM, name)
         for name in ASKED
     },
     "second_look": True,
 }
-"""An empty text means not set; the threshold is of what `keep_by` says: a relevance or a score."""
+"""An empty text means not set; the threshold is of what `keep_by` says: a relevance or a score.
+
+The search keeps more than the likely posts, so that the list can end lower, and labels can tell how
+many relevant posts are below its end.
+"""
+
+LIKELY = 0.5
+"""The relevance from which a post is more likely relevant than not."""
 
 
 class _Machine(TypedDict):
@@ -215,13 +223,18 @@ class Project:
 
     @property
     def threshold(self) -> float:
-        """The score from which posts are exported: the user's choice, or that of the search."""
+        """The score from which posts are exported: the user's choice, or that of likely posts."""
         config = self.config()
         chosen = config.get("threshold")
         if chosen is None and config["options"]["keep_by"] == "score":
             chosen = config["options"]["threshold"]
-        if chosen is None:
-            chosen = self.meta().get("threshold")
+        if chosen is None and self.results.exists():
+            results = self.load_results()
+            chosen = (
+                results.least_score("relevance", LIKELY)
+                if results.known
+                else self.meta().get("threshold")
+            )
         return _LOWEST if chosen is None else float(chosen)
 
     def inputs(self, kind: str) -> list[dict[str, Any]]:
@@ -298,12 +311,19 @@ class Project:
         """The file of results of the current search, whether it exists or not."""
         return self.search / "results.parquet"
 
+    @property
+    def relevance_map(self) -> Path:
+        """The file of the map by the user's labels, which may be missing."""
+        return self.search / "relevance-map.json"
+
     def load_results(self) -> Results:
         """The posts of the current search; an error before the first one."""
         with self._loading:
             path = self.require_results()
             if self._results is None or self._results[0] != path:
                 self._results = path, Results(path)
+                if self.relevance_map.exists():
+                    self._results[1].use(LabelMap.read(self.relevance_map))
             return self._results[1]
 
     def require_results(self) -> Path:

@@ -20,6 +20,7 @@ import orjson
 from numpy.typing import NDArray
 
 from siamese_news.data.columns import RANKED
+from siamese_news.data.label_map import LabelMap
 from siamese_news.data.readers.values import iso_date
 from siamese_news.data.results import result_rows, web_link
 from siamese_news.errors import InputError
@@ -67,7 +68,8 @@ class Results:
 
     Attributes:
         scores: (N,) by rank.
-        relevance: (N,) by rank; NaN where scores are not calibrated.
+        relevance: (N,) by rank; NaN where it is unknown.
+        labels: the map by the user's labels, if the relevance is by them.
         clusters: (N,) by rank, the cluster of near-duplicates.
         grouped: whether near-duplicates are known; otherwise each post is a cluster.
         languages: the numbers of posts by language; ``-`` for none.
@@ -85,7 +87,7 @@ class Results:
             built.write(built.state())
         with np.load(columns, allow_pickle=False) as held:
             self.scores: NDArray[np.float64] = held["scores"]
-            self.relevance: NDArray[np.float64] = held["relevance"]
+            self._estimates: NDArray[np.float64] = held["relevance"]
             self.clusters: NDArray[np.int64] = held["clusters"]
             self._lang = held["lang"]
             self._seed = held["article"]
@@ -95,9 +97,25 @@ class Results:
             names = orjson.loads(held["names"].tobytes())
         self.languages: dict[str, int] = names["lang"]
         self.seeds: dict[str, int] = names["article"]
+        self.use(None)
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    def use(self, labels: LabelMap | None) -> None:
+        """Let relevance be that of the user's labels; with None, the estimate of the search."""
+        self.labels = labels
+        self.relevance = self._estimates
+        if labels is not None:
+            by_score = labels.mapped == "score"
+            self.relevance = labels.relevance(
+                self.scores if by_score else self._estimates
+            )
+
+    @property
+    def known(self) -> bool:
+        """Whether the relevance of the posts is known."""
+        return len(self) > 0 and not np.isnan(self.relevance[0])
 
     @property
     def days(self) -> tuple[str, str] | None:
@@ -187,6 +205,8 @@ class Results:
                 f"SELECT * FROM posts WHERE {column} IN ({marks})", batch
             )
             for row in (dict(zip(RANKED, values, strict=True)) for values in rows):
+                relevance = float(self.relevance[row["rank"] - 1])
+                row["relevance"] = None if np.isnan(relevance) else relevance
                 posts[row["rank"]] = _post_of(row)
         return posts
 

@@ -192,11 +192,14 @@ class Search:
         if (query := self.query) is None:
             return ""
         path = out.relative_to(self._project.folder)
+        labels = self._project.relevance_map
+        own_map = labels.relative_to(self._project.folder) if labels.exists() else None
         return self._line(
             replace(
                 query,
                 threshold=None,
                 min_score=threshold,
+                relevance_map=own_map,
                 out=path,
                 ids_only=ids_only,
             )

@@ -24,6 +24,7 @@ from siamese_news.search.report.charts import (
 )
 from siamese_news.search.report.report_data import SHOWN, ReportData, ReportPost, Turn
 from siamese_news.utils.files import atomic_write
+from siamese_news.utils.terminal import shown_relevance
 
 # Characters that control a screen or hide: controls, bidi embeddings, overrides and isolates, and
 # invisible signs. Joiners (emoji, Persian, Hindi) and plain direction marks do no harm and stay.
@@ -184,7 +185,7 @@ def render(data: ReportData) -> str:
 def environment(*loaders: BaseLoader) -> Environment:
     """Templates, those of `loaders` before the report's own, that escape and reveal every text."""
     templates = PackageLoader("siamese_news.search.report", ".")
-    return Environment(
+    environment = Environment(
         loader=ChoiceLoader([*loaders, templates]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -192,6 +193,8 @@ def environment(*loaders: BaseLoader) -> Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
+    environment.filters["relevance"] = shown_relevance
+    return environment
 
 
 def shown(row: int, post: ReportPost) -> Shown:

@@ -18,6 +18,7 @@ from siamese_news.data.columns import KINDS, RANKED, Kind, ResultMeta, ScoreHist
 from siamese_news.data.results import found_rows, result_meta, web_link
 from siamese_news.errors import InputError
 from siamese_news.search.clusters import CLUSTERED, cluster_posts
+from siamese_news.search.relevance import UNKNOWN, about_words
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command, provenance
 
@@ -35,7 +36,7 @@ class ReportPost:
     """One row of the results, with `rank` from 1 for its seed, whose id is `seed`.
 
     `created_at` is in any form that `iso_date` reads; `terms` are highlighted; `link` is http or
-    https; `relevance` is None where scores are not calibrated.
+    https; `relevance` is None where it is unknown.
     """
 
     rank: int
@@ -72,6 +73,7 @@ class ReportData:
     The histogram is of all posts that were scanned or of the results only, which its note says.
     `counts` are those of the search, such as ``read`` and ``kept``. `threads` has the posts of each
     in reading order, by the ``cluster`` of its found posts. `groups` is a `groups.Comparison`.
+    `relevance` is a sentence about that of the posts.
     `answers` is HTML of ours: what a certificate says about the list.
     """
 
@@ -87,6 +89,7 @@ class ReportData:
     remarks: Sequence[str] = ()
     threads: Mapping[int, Sequence[Turn]] = field(default_factory=dict)
     groups: Any = None
+    relevance: str = ""
     answers: str = ""
 
 
@@ -222,6 +225,21 @@ def results_of(
         counts=meta.get("counts") or {"kept": len({post.id for post in posts})},
         remarks=remarks,
         threads=_threads(rows, posts) if threaded else {},
+        relevance="" if threaded else _relevance_sentence(meta, posts),
+    )
+
+
+def _relevance_sentence(meta: ResultMeta, posts: Sequence[ReportPost]) -> str:
+    """What the relevance of the posts is to, and whose number it is; what to do if it is unknown."""
+    if all(post.relevance is None for post in posts):
+        return f"The relevance of the posts is unknown: {UNKNOWN}."
+    about = about_words((meta.get("about") or {}).values())
+    source = "labels of its posts"
+    if not meta.get("relevance_map"):
+        source = "other pools, and may be far off on this one"
+    return (
+        f"Relevance is the probability that a post is {about}. It was estimated from {source}; a "
+        "certificate gives a guarantee."
     )
 
 
@@ -407,7 +425,7 @@ _READERS: dict[Kind, Callable[[Any, str], Any]] = {
 _SHOWN: dict[str, Callable[[Any, str], Any]] = {
     name: _READERS[KINDS[name]]
     for name in RANKED
-    if name not in ("cluster", "link", "relevance", "terms")
+    if name not in ("cluster", "link", "terms")
 } | {"cluster": _READERS["text"]}
 # Of `ReportPost`, where a column has another name.
 _FIELDS = {

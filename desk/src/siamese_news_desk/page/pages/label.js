@@ -58,6 +58,7 @@ if (card) {
       empty.innerHTML = "";
       empty.textContent = {
         rank: "You have labeled every post in the list.",
+        relevance: "All these posts have your label. The view Posts says what relevance is worth now.",
         learned: "You have labeled every post in the list.",
         teach: "Every text in the list has a label.",
         threshold: "Every post in the list has a label.",

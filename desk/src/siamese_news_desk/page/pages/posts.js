@@ -28,6 +28,7 @@ if (list) {
     number.value = by.value === "posts" ? ending.posts : by.value === "relevance" ? ending.relevance : ending.score;
     draw(ending.threshold);
     one("#above").value = ending.line;
+    one("#whose").value = ending.detail;
     one("#below").value = ending.below;
   };
   const ends = async (row) => {

@@ -1,0 +1,113 @@
+"""Relevance by the user's own labels: the posts to label for it, and the map of their labels."""
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from siamese_news_desk.decide.own_relevance import (
+    FEWEST,
+    LABELS,
+    Estimates,
+    OwnRelevance,
+    estimates_of,
+    own_sample,
+    spread,
+)
+from siamese_news_desk.labels.journal import SKIP, LabelJournal, write_judgments
+from siamese_news_desk.labels.matching import Labels, labels_in
+from siamese_news_desk.page.project import Project
+
+
+class RelevanceLabels:
+    """The posts of the current search whose labels make its relevance the user's own.
+
+    They are drawn when they are first asked for, as ``sample --for relevance`` draws them, and any
+    label of them counts. The map is a file of the search; the results use it (`Results.use`).
+    """
+
+    def __init__(self, project: Project, log: LabelJournal) -> None:
+        self._project = project
+        self._log = log
+        self._guard = threading.RLock()
+        self._held: tuple[Path, Estimates] | None = None
+
+    def posts(self) -> list[str]:
+        """The ids of the posts to label; none where the list has fewer than ten."""
+        with self._guard:
+            sampled = own_sample(self._sheet)
+            size = len(self._project.load_results())
+            if not sampled.by_key and size >= FEWEST:
+                population, _, values = self._estimates()
+                sampled.draw(population.units(spread(values, min(LABELS, size), 0)))
+            return [drawn.post for drawn in sampled.by_key.values()]
+
+    def fit(self) -> None:
+        """Fit the map to the present labels; with too few of them there is none."""
+        with self._guard:
+            fitted = self._fitted()
+            path = self._project.relevance_map
+            if fitted is None:
+                path.unlink(missing_ok=True)
+            else:
+                fitted.map.write(path)
+            self._project.load_results().use(fitted and fitted.map)
+
+    def state(self) -> dict[str, Any]:
+        """The state of the labels.
+
+        Returns:
+            How many posts are ``drawn``, how many of them are ``labeled``, and ``sentences`` on what
+            the map is worth, none before ten labels.
+        """
+        with self._guard:
+            drawn = len(self.posts())
+            fitted = self._fitted()
+            return {
+                "drawn": drawn,
+                "labeled": len(self._labels().of),
+                "sentences": fitted.sentences() if fitted else [],
+            }
+
+    def commands(self) -> list[str]:
+        """The equivalent command lines; writes the sheet that they read."""
+        if not self._project.relevance_map.exists():
+            return []
+        judgments = (
+            replace(judgment, post=post)
+            for post in self._labels().of
+            for judgment in self._log.by_annotator(post).values()
+        )
+        write_judgments(self._sheet, judgments, "relevance")
+        files = {"results": self._project.results}
+        command = self._project.command
+        return [
+            command("sample", **{"for": "relevance"}, **files, out=self._sheet),
+            command(
+                "relevance",
+                **files,
+                labels=self._sheet,
+                out=self._project.relevance_map,
+            ),
+        ]
+
+    @property
+    def _sheet(self) -> Path:
+        return self._project.search / "relevance.jsonl"
+
+    def _labels(self) -> Labels:
+        return labels_in(self._log, own_sample(self._sheet))
+
+    def _fitted(self) -> OwnRelevance | None:
+        """The map of the present labels."""
+        labels = self._labels()
+        if sum(label.said != SKIP for label in labels.of.values()) < FEWEST:
+            return None
+        return OwnRelevance.of(self._estimates(), labels)
+
+    def _estimates(self) -> Estimates:
+        """What the search says of its posts; read once."""
+        results = self._project.require_results()
+        if self._held is None or self._held[0] != results:
+            self._held = results, estimates_of(results)
+        return self._held[1]
