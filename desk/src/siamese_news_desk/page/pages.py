@@ -11,8 +11,8 @@ import numpy as np
 from jinja2 import PackageLoader
 from markupsafe import Markup
 from numpy.typing import NDArray
-from siamese_news.search.relevance import UNKNOWN, about_words
 
+from siamese_news.search.list_relevance import UNKNOWN, about_words
 from siamese_news.search.report import ReportPost
 from siamese_news.search.report.charts import (
     curve_chart,

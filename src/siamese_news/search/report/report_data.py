@@ -18,7 +18,7 @@ from siamese_news.data.columns import KINDS, RANKED, Kind, ResultMeta, ScoreHist
 from siamese_news.data.results import found_rows, result_meta, web_link
 from siamese_news.errors import InputError
 from siamese_news.search.clusters import CLUSTERED, cluster_posts
-from siamese_news.search.relevance import UNKNOWN, about_words
+from siamese_news.search.list_relevance import UNKNOWN, about_words
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command, provenance
 
