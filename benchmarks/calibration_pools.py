@@ -25,6 +25,8 @@ from siamese_news.utils.choices import About
 _LANGUAGES = {"fra": "fr", "deu": "de", "hi-": "hi", "ara": "ar"}
 _SHARES = (0.03, 0.1, 0.2, 0.4, 0.7)
 _TINY = ((12, 0.3), (20, 0.4), (30, 0.2), (60, 0.2), (100, 0.1), (60, 0.4), (30, 0.5))
+# Of pools of fewer than ten posts.
+_HANDFUL = ((4, 0.5), (5, 0.4), (6, 0.3), (7, 0.5), (8, 0.25), (9, 0.35))
 _FEW = 20  # posts about an event in a pool with few
 
 
@@ -214,6 +216,13 @@ def shapes() -> Iterator[Shape]:
         yield part(
             source.shape(f"tiny {source.name}", "tiny", some), generator, count, share
         )
+    for source in (comments, danish, crises):
+        stories = sorted(source.answers)[:10]
+        for number, (story, (count, share)) in enumerate(
+            zip(stories, (*_HANDFUL, *_HANDFUL), strict=False)
+        ):
+            one = source.shape(f"handful {source.name} {number}", "handful", [story])
+            yield part(one, generator, count, share)
 
 
 def _news(

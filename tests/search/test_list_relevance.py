@@ -100,8 +100,8 @@ def test_rank_and_filter_give_a_post_one_score_and_one_relevance(searcher):
 
 OF_RELEVANCE = LabelMap("relevance", 1.5, 0.7, 20, 8, 2)
 OF_SCORE = LabelMap("score", 0.5, 1.2, 20, 8, 2)
-ARTICLE = dataclasses.replace(EVENT, article=1.0)
-SHORT = dataclasses.replace(EVENT, short=1.0)
+ARTICLE = dataclasses.replace(CLAIM, article=1.0)
+SHORT = dataclasses.replace(CLAIM, short=1.0)
 TINY = dataclasses.replace(EVENT, posts=20, scores=EVENT.scores[:20])
 NEEDLE = dataclasses.replace(EVENT, near=0.001)
 
@@ -176,7 +176,7 @@ def test_relevance_mixes_many_and_few_and_counts_the_posts():
 
 
 def test_the_evidence_of_several_seeds_is_their_mean():
-    together = mean_evidence([CLAIM, ARTICLE])
+    together = mean_evidence([CLAIM, dataclasses.replace(EVENT, article=1.0)])
     assert (together.article, together.alike) == (0.5, 0.4)
     assert together.scores[0] == pytest.approx(0.4) and len(together.scores) == 40
 
@@ -280,7 +280,7 @@ def test_a_map_of_another_form_is_refused(tmp_path):
             0.5,
             1,
         ),  # all are relevant
-        ([f"match number {n}" for n in range(200)], 0, 0.2),  # none is
+        ([f"match number {n}" for n in range(90)], 0, 0.2),  # none is
         (
             ["홍수 경보가 발령되었다", "새 전화기를 샀다"] * 50,
             0,
@@ -293,6 +293,39 @@ def test_unusual_pools_have_a_relevance_too(searcher, posts, least, most):
     rows = searcher.rank([STORY], posts, top=len(posts))
     assert len(rows) == len(posts)
     assert least <= max(row["relevance"] for row in rows) <= most
+
+
+def counted(about):
+    """How many of the best posts the mixture of many and few counts, a score at a time."""
+    table = Calibration.of(TABLE)
+    return sum(
+        table.mixed(np.array([score]), about)[0] >= 0.5 for score in about.scores
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "known"),
+    [
+        ({}, True),  # looks like many, and many are counted
+        ({"article": 1.0}, False),  # which of them are about the very article?
+        ({"short": 1.0}, False),  # looks like few
+        ({"scores": (0.3, *[0.02] * 59)}, True),  # looks like few, and few are counted
+        ({"scores": (0.02,) * 60}, False),  # looks like many, and none is counted
+        ({"scores": (0.02,) * 60, "posts": 99}, True),  # too few posts to tell
+    ],
+)
+def test_relevance_is_known_where_the_signs_agree(changes, known):
+    about = dataclasses.replace(EVENT, **changes)
+    table = Calibration.of(TABLE)
+    assert (counted(about) > 20) == (about.scores[-1] > 0.1)
+    assert table.knows(about) == known
+    lists = ListRelevance(table, [about])
+    values = lists.column(0, np.array([MILLION // 10]))
+    assert (values != [None]) == known
+    remarks = [] if known else ["The seed is without relevance"]
+    assert [
+        remark[: len("The seed is without relevance")] for remark in lists.remarks()
+    ] == remarks
 
 
 def test_the_same_article_twice_changes_nothing(searcher):

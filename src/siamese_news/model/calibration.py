@@ -7,8 +7,9 @@ best score falls behind the first, whether the best posts share the seed's words
 each other little (posts on a topic), whether the very article is asked for, and whether the seed is
 as short as a post. Then it counts how many
 posts would be relevant: where that is one, it mostly is; where it is a handful of thousands, they
-mostly are not. ``python -m benchmarks.calibration`` fits the table on development pools and prints
-how well it holds on kinds of pools that it was not fitted on.
+mostly are not. Where the two contradict each other, relevance is unknown (`Calibration.knows`).
+``python -m benchmarks.calibration`` fits the table on development pools and prints how well it holds
+on kinds of pools that it was not fitted on.
 """
 
 import math
@@ -42,8 +43,12 @@ _SCARCE = 0.018
 # As much as this is shared by posts about an event that do not resemble each other.
 _SHARED_APART = 0.05
 _TENTH, _THIRTIETH = 10, 30
-# In a pool of fewer posts, the places of these two are as deep in proportion.
+# In a pool of fewer posts, the places of these two are as deep in proportion, and it is not asked
+# whether the signs agree.
 _DEEP = 100
+# The signs agree where many posts answer with at least this probability and more are counted, or with
+# less than the other one and no more are counted.
+_MANY, _FEW, _COUNTED = 0.9, 0.8, 20
 
 _Number = Annotated[float, msgspec.Meta(ge=-1e6, le=1e6)]
 _Off = Annotated[float, msgspec.Meta(ge=-1, le=1)]
@@ -137,7 +142,7 @@ class Calibration:
         words: of a seed of fewer words, relevance is unknown.
         languages: of the seeds that it was fitted on, as ISO 639 codes; of others it is unknown.
         off: between which two differences of precision and expected precision nine of ten pools
-            were that are of other kinds than those of the fit.
+            were that are of other kinds than those of the fit, where relevance was known.
     """
 
     weights: dict[str, dict[str, _Number]]
@@ -153,6 +158,20 @@ class Calibration:
     def weights_of(self, side: str) -> NDArray[np.float64]:
         """The weights of a side, in the order of its features."""
         return np.array([self.weights[side][name] for name in SIDES[side]])
+
+    def knows(self, evidence: Evidence) -> bool:
+        """Whether relevance is known in a list: whether the signs of how many posts answer agree.
+
+        The one sign is what the list looks like, the other how many of its best posts would be
+        relevant. Where many answer, which of them are about the very article was never measured well.
+        """
+        if evidence.posts < _DEEP:
+            return True
+        share = probability(evidence.asked() @ self.weights_of("asked"))
+        count = (self.mixed(np.array(evidence.scores), evidence) >= 0.5).sum()
+        if count > _COUNTED:
+            return bool(share >= _MANY and evidence.article <= 0.5)
+        return bool(share < _FEW)
 
     def mixed(
         self, scores: NDArray[np.floating], evidence: Evidence
