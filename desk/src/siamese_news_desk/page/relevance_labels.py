@@ -14,7 +14,7 @@ from siamese_news_desk.decide.own_relevance import (
     own_sample,
     spread,
 )
-from siamese_news_desk.labels.journal import SKIP, LabelJournal, write_judgments
+from siamese_news_desk.labels.journal import LabelJournal, write_judgments
 from siamese_news_desk.labels.matching import Labels, labels_in
 from siamese_news_desk.page.project import Project
 
@@ -101,7 +101,7 @@ class RelevanceLabels:
     def _fitted(self) -> OwnRelevance | None:
         """The map of the present labels."""
         labels = self._labels()
-        if sum(label.said != SKIP for label in labels.of.values()) < FEWEST:
+        if sum(not label.skipped for label in labels.of.values()) < FEWEST:
             return None
         return OwnRelevance.of(self._estimates(), labels)
 
