@@ -153,7 +153,10 @@ class Calibration:
     @property
     def measured(self) -> str:
         """The seeds for which it was measured."""
-        return f"{self.words} words or more in {', '.join(self.languages)}"
+        return (
+            f"{self.words} words or more in {', '.join(self.languages)}, in pools whose signs of how "
+            "many posts are relevant agree"
+        )
 
     def weights_of(self, side: str) -> NDArray[np.float64]:
         """The weights of a side, in the order of its features."""
@@ -167,7 +170,7 @@ class Calibration:
         """
         if evidence.posts < _DEEP:
             return True
-        share = probability(evidence.asked() @ self.weights_of("asked"))
+        share = special.expit(evidence.asked() @ self.weights_of("asked"))
         count = (self.mixed(np.array(evidence.scores), evidence) >= 0.5).sum()
         if count > _COUNTED:
             return bool(share >= _MANY and evidence.article <= 0.5)

@@ -69,7 +69,7 @@ def filter_posts(
     """Write the rows at or over the threshold into the part file, from its progress on."""
     scorer = _learned(opened, pool, partial_results)
     counts = ScoreCounts(partial_results.progress.histogram)
-    cut = opened.known_cut(scorer)
+    cut = opened.cut(scorer)
     for block, scores, lines in kept_rows(
         opened, scorer, pool, cut, finished_blocks=partial_results.progress.blocks
     ):

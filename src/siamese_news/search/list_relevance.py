@@ -21,19 +21,12 @@ from siamese_news.utils.terminal import verb
 
 # No score in millionths is as high.
 _NEVER = 4 * MILLION + 1
-_ONE = np.array([MILLION])
 _SHORT = 25  # an article of fewer words is as short as a post
 
 # What to do where relevance is unknown.
 UNKNOWN = (
     "keep a number of posts (rank --top, or --min-score with a score), or label 20 posts, and "
     "relevance is your own (siamese-news sample --for relevance)"
-)
-
-# Why it is unknown although the seed is like those that it was measured on.
-UNCLEAR = (
-    "the pool's signs of how many posts are relevant contradict each other, which is where estimates "
-    "were wrong most often"
 )
 
 # What the relevance of a list is to, by the decision of its scorer.
@@ -73,13 +66,6 @@ class ListRelevance:
             relevance = self.labels.relevance(relevance)
         return np.where(values > 0, relevance, 0.0)
 
-    def unclear(self, number: int, threshold: float) -> bool:
-        """Whether a threshold would keep posts by an estimate that contradicts itself."""
-        table, about = self.calibration, self.evidence[number]
-        if table is None or about is None or not np.isnan(self.of(number, _ONE)[0]):
-            return False
-        return bool(table.relevance(np.array(about.scores[:1]), about)[0] >= threshold)
-
     def column(self, number: int, scores: NDArray[np.int64]) -> list[float | None]:
         """The same as values of a column, None where it is unknown."""
         relevance = self.of(number, scores)
@@ -99,34 +85,21 @@ class ListRelevance:
         return reaching
 
     def remarks(self) -> list[str]:
-        """Remarks on lists whose relevance is unknown; none without a calibration."""
-        if self.calibration is None:
+        """The remark on lists whose relevance is unknown; none without a calibration."""
+        count = len(self.evidence)
+        score = np.array([MILLION])
+        unknown = sum(np.isnan(self.of(number, score)[0]) for number in range(count))
+        if not unknown or self.calibration is None:
             return []
-        unknown = [
-            about
-            for number, about in enumerate(self.evidence)
-            if np.isnan(self.of(number, _ONE)[0])
-        ]
-        unmeasured = unknown.count(None)
-        measured_on = (
-            f"those that relevance was measured on ({self.calibration.measured})"
+        which = (
+            "The seed is"
+            if count == 1
+            else f"{unknown} of the seeds {verb(unknown, 'are')}"
         )
-        remarks = []
-        if unmeasured:
-            remarks.append(
-                f"{self._seeds(unmeasured)} not of {measured_on}, so it is unknown: {UNKNOWN}."
-            )
-        if unclear := len(unknown) - unmeasured:
-            remarks.append(
-                f"{self._seeds(unclear)} without relevance: {UNCLEAR}. Instead, {UNKNOWN}."
-            )
-        return remarks
-
-    def _seeds(self, count: int) -> str:
-        """So many of the seeds, as the subject of a sentence."""
-        if len(self.evidence) == 1:
-            return "The seed is"
-        return f"{count} of the seeds {verb(count, 'are')}"
+        return [
+            f"{which} not of those that relevance was measured on ({self.calibration.measured}), so "
+            f"it is unknown: {UNKNOWN}."
+        ]
 
 
 def list_relevance(

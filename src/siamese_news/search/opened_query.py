@@ -23,7 +23,6 @@ from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.language_remarks import SearchLanguages
 from siamese_news.search.list_relevance import (
     ABOUT,
-    UNCLEAR,
     UNKNOWN,
     Cut,
     ListRelevance,
@@ -141,20 +140,6 @@ class OpenQuery:
         return cut_of(
             self.query.threshold, self.query.min_score, self.relevance(scorer)
         )
-
-    def known_cut(self, scorer: Scorer) -> Cut:
-        """The same of a whole pool.
-
-        Raises:
-            InputError: the query keeps posts by their relevance, which is unknown in the pool.
-        """
-        cut = self.cut(scorer)
-        threshold = self.query.threshold
-        if threshold is not None and cut.relevance.unclear(0, threshold):
-            raise InputError(
-                f"--threshold takes a relevance, which is unknown here: {UNCLEAR}. Instead, {UNKNOWN}"
-            )
-        return cut
 
     @cached_property
     def second_look(self) -> SecondLook | None:

@@ -136,7 +136,6 @@ class Certificate(_Planned[Certification]):
         super().__init__(project, log, Certification, "sheet.jsonl")
         # The file of the plan and the version of the labels, with the result.
         self._found: tuple[Path, int, Findings] | None = None
-        self._answers: tuple[Findings, str] | None = None
 
     def earlier(self) -> int:
         """How many plans were made over the posts of the results."""
@@ -265,13 +264,8 @@ class Certificate(_Planned[Certification]):
         """The answers to a reviewer with the present labels, as HTML."""
         with self._guard:
             findings = self.findings()
-            certification = self.opened()
-            if self._answers is None or self._answers[0] is not findings:
-                content = certificate_of(
-                    certification, findings.claims, findings.labels
-                )
-                self._answers = findings, readable_name(answers_html(content))
-            return self._answers[1]
+            content = certificate_of(self.opened(), findings.claims, findings.labels)
+            return readable_name(answers_html(content))
 
     def certify(self) -> Findings:
         """Write the certificate and its page next to the plan."""

@@ -153,9 +153,8 @@ def list_end(desk: Desk) -> dict[str, Any]:
     results = desk.project.load_results()
     threshold = desk.project.threshold
     size = int((results.scores >= threshold).sum())
-    relevance = ""
-    if size and results.known:
-        relevance = shown_relevance(results.relevance[size - 1])
+    reached = results.relevance[size - 1] if size else np.nan
+    relevance = "" if np.isnan(reached) else shown_relevance(reached)
     handed = hand_over.count(desk)
     likely = int((results.relevance[size:] >= LIKELY).sum())
     are = f"{counted(likely, 'post')} below it {verb(likely, 'are')}"
@@ -166,9 +165,10 @@ def list_end(desk: Desk) -> dict[str, Any]:
             f"{values.sum():,.0f}"
             for values in (results.relevance[:size], results.relevance[size:])
         )
-        about = relevant_to(desk)
-        line += f", about {inside} of them {about}, about {missed} missed"
-        line += f" (relevance {relevance} or more)" if relevance else ""
+        line += (
+            f", about {inside} of them {relevant_to(desk)}, about {missed} missed"
+            + (f" (relevance {relevance} or more)" if relevance else "")
+        )
         detail = (
             f"By your {results.labels.labels} labels."
             if results.labels

@@ -105,12 +105,9 @@ class Results:
     def use(self, labels: LabelMap | None) -> None:
         """Let relevance be that of the user's labels; with None, the estimate of the search."""
         self.labels = labels
-        self.relevance = self._estimates
-        if labels is not None:
-            by_score = labels.mapped == "score"
-            self.relevance = labels.relevance(
-                self.scores if by_score else self._estimates
-            )
+        scores = labels is not None and labels.mapped == "score"
+        values = self.scores if scores else self._estimates
+        self.relevance = values if labels is None else labels.relevance(values)
 
     @property
     def known(self) -> bool:

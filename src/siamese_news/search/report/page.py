@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from siamese_news.data.readers.values import iso_date
 from siamese_news.search.compare import FEW
+from siamese_news.search.list_relevance import UNKNOWN
 from siamese_news.search.report.charts import (
     histogram_chart,
     moment,
@@ -177,6 +178,7 @@ def render(data: ReportData) -> str:
             undated=len(data.posts) - len(times),
             facts=_facts(data.provenance),
             few=FEW,
+            unknown=UNKNOWN,
         )
     )
 

@@ -18,7 +18,7 @@ from siamese_news.data.columns import KINDS, RANKED, Kind, ResultMeta, ScoreHist
 from siamese_news.data.results import found_rows, result_meta, web_link
 from siamese_news.errors import InputError
 from siamese_news.search.clusters import CLUSTERED, cluster_posts
-from siamese_news.search.list_relevance import UNKNOWN, about_words
+from siamese_news.search.list_relevance import about_words
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command, provenance
 
@@ -73,7 +73,7 @@ class ReportData:
     The histogram is of all posts that were scanned or of the results only, which its note says.
     `counts` are those of the search, such as ``read`` and ``kept``. `threads` has the posts of each
     in reading order, by the ``cluster`` of its found posts. `groups` is a `groups.Comparison`.
-    `relevance` is a sentence about that of the posts.
+    `relevance` says what that of the posts is to, and whose number it is.
     `answers` is HTML of ours: what a certificate says about the list.
     """
 
@@ -209,6 +209,10 @@ def results_of(
     story = seeds[0].title if len(seeds) == 1 else ""
     story = shorten(story, 120, placeholder="…")
     about = f"about “{story}”" if story else f"in {name}"
+    relevant_to = about_words((meta.get("about") or {}).values())
+    source = "other pools, and may be far off on this one"
+    if meta.get("relevance_map"):
+        source = "labels of its posts"
     return ReportData(
         title=title or f"{'Threads' if threaded else 'Posts'} {about}",
         command=meta.get("command") or command(),
@@ -225,21 +229,7 @@ def results_of(
         counts=meta.get("counts") or {"kept": len({post.id for post in posts})},
         remarks=remarks,
         threads=_threads(rows, posts) if threaded else {},
-        relevance="" if threaded else _relevance_sentence(meta, posts),
-    )
-
-
-def _relevance_sentence(meta: ResultMeta, posts: Sequence[ReportPost]) -> str:
-    """What the relevance of the posts is to, and whose number it is; what to do if it is unknown."""
-    if all(post.relevance is None for post in posts):
-        return f"The relevance of the posts is unknown: {UNKNOWN}."
-    about = about_words((meta.get("about") or {}).values())
-    source = "labels of its posts"
-    if not meta.get("relevance_map"):
-        source = "other pools, and may be far off on this one"
-    return (
-        f"Relevance is the probability that a post is {about}. It was estimated from {source}; a "
-        "certificate gives a guarantee."
+        relevance="" if threaded else f"{relevant_to}. It was estimated from {source}",
     )
 
 

@@ -188,7 +188,7 @@ def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     path = folder.file(index, "rows")
     with path.open("wb") as stream:
         pool = StreamPool((), spool=spool)
-        cut = opened.known_cut(scorer)
+        cut = opened.cut(scorer)
         for block, scores, lines in kept_rows(opened, scorer, pool, cut):
             counts.add(scores)
             stream.writelines(lines)
@@ -277,7 +277,7 @@ def finish(
         totals["scored"],
         ScoreCounts(histogram),
         totals["rows"],
-        opened.known_cut(scorer),
+        opened.cut(scorer),
     )
     remarks = write_filtered(
         opened, rows, outcome, plain_counts(counts), stream.remarks()
