@@ -322,9 +322,9 @@ def test_relevance_is_known_where_the_signs_agree(changes, known):
     lists = ListRelevance(table, [about])
     values = lists.column(0, np.array([MILLION // 10]))
     assert (values != [None]) == known
-    remarks = [] if known else ["The seed is without relevance"]
+    remarks = [] if known else ["The seed is not of those that"]
     assert [
-        remark[: len("The seed is without relevance")] for remark in lists.remarks()
+        remark[: len("The seed is not of those that")] for remark in lists.remarks()
     ] == remarks
 
 

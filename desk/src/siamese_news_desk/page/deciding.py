@@ -236,15 +236,15 @@ class Certificate(_Planned[Certification]):
                 latest = self._found
         assert latest is not None
         content = latest[2].content
-        stop_sentence = latest[2].left_sentence
         used_at_findings = content["labels"]["used"]
         sentences = [f"{n_labels:,} of {planned:,} labels."]
         if used_at_findings != n_labels:
             sentences.append(f"After {used_at_findings:,} of them:")
         for claim in content["claims"]:
             if claim["threshold"] is not None:
-                posts = counted(claim["posts"], "certified post")
-                sentences.append(f"{posts} at {claim['target']}.")
+                sentences.append(
+                    f"{counted(claim['posts'], 'certified post')} at {claim['target']}."
+                )
             if (n_more_labels := claim["more_labels"]) and claim["next_set"]:
                 beyond = used_at_findings + n_more_labels - planned
                 sentences.append(
@@ -252,8 +252,7 @@ class Certificate(_Planned[Certification]):
                     f"{f' ({beyond:,} more than planned)' if beyond > 0 else ''} to certify "
                     f"{counted(claim['next_set']['posts'], 'post')} at {claim['target']}."
                 )
-        if stop_sentence:
-            sentences.append(stop_sentence)
+        sentences += filter(None, [latest[2].left_sentence])
         return " ".join(
             sentences
             if len(sentences) > 2 or used_at_findings == n_labels

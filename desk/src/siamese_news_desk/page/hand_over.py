@@ -48,13 +48,12 @@ def commands(desk: Desk) -> list[str]:
     """The equivalent command lines, to be run in the project's folder."""
     project = desk.project
     lines = [desk.search.command, *desk.relevance.commands()]
-    for name, ids_only in (
-        ("found.csv", False),
-        ("ids.csv", True),
-        ("found.parquet", False),
-    ):
-        out = project.exports / name
-        lines.append(desk.search.command_to(project.threshold, out, ids_only=ids_only))
+    lines += [
+        desk.search.command_to(
+            project.threshold, project.exports / name, ids_only=name == "ids.csv"
+        )
+        for name in ("found.csv", "ids.csv", "found.parquet")
+    ]
     results_file = project.exports / "found.parquet"
     posts = project.sources("posts")
     reading = {name: project.config()["options"][name] for name in FIELDS}

@@ -192,16 +192,16 @@ def _labeled(desk: Desk, kind: str, annotator: str, leave: set[str]) -> list[int
             continue
         mine = log.of(post, annotator)
         rank = results_of[post].rank
-        if kind == "second":
-            is_due = mine is None
-        elif kind == "unsure":
-            is_due = mine is not None and mine.label == SKIP
-        else:
-            is_due = mine is not None and (
+        is_due = {
+            "second": mine is None,
+            "unsure": mine is not None and mine.label == SKIP,
+            "conflict": mine is not None
+            and (
                 log.verdict(post) == CONFLICT
                 or {mine.label, desk.machine.said(rank)} == {YES, NO}
-            )
-        if is_due:
+            ),
+        }
+        if is_due[kind]:
             labeled.append(rank)
     return labeled
 

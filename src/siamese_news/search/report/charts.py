@@ -107,26 +107,20 @@ def histogram_chart(histogram: ScoreHistogram, threshold: float | None) -> BarCh
     def tall(count: float) -> float:
         return math.log10(count / _FLOOR) / top * (HEIGHT - _TOP - _BOTTOM)
 
-    bars = []
-    for start, end, count in zip(edges, edges[1:], counts, strict=False):
-        if count > 0:
-            name = f"{start:.3f} to {end:.3f}"
-            height = tall(count)
+    bars = [
+        Bar(
+            x=x(start) + min(1.0, (x(end) - x(start)) * 0.1) / 2,
+            y=HEIGHT - _BOTTOM - tall(count),
+            width=max(x(end) - x(start) - min(1.0, (x(end) - x(start)) * 0.1), 0.5),
+            height=tall(count),
+            label=f"score {start:.3f} to {end:.3f}: {counted(count, 'post')}",
             # A bin that the threshold cuts takes the side of its middle; the line itself is exact.
-            above = threshold is not None and (start + end) / 2 >= threshold
-            bar_x = x(start)
-            wide = x(end) - x(start)
-            gap = min(1.0, wide * 0.1)
-            bar = Bar(
-                x=bar_x + gap / 2,
-                y=HEIGHT - _BOTTOM - height,
-                width=max(wide - gap, 0.5),
-                height=height,
-                label=f"score {name}: {counted(count, 'post')}",
-                above=above,
-                row=(name, count),
-            )
-            bars.append(bar)
+            above=threshold is not None and (start + end) / 2 >= threshold,
+            row=(f"{start:.3f} to {end:.3f}", count),
+        )
+        for start, end, count in zip(edges, edges[1:], counts, strict=False)
+        if count > 0
+    ]
     powers = [10**power for power in range(int(math.log10(peak * 1.25)) + 1)]
     return BarChart(
         bars,
