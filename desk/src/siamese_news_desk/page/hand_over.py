@@ -157,7 +157,7 @@ def _parquet(desk: Desk, path: Path) -> None:
     labels = desk.project.load_results().labels
     meta |= {
         "threshold": desk.project.threshold,
-        "relevance_map": labels and asdict(labels),
+        "relevance_map": asdict(labels) if labels else None,
         "counts": counts,
     }
     meta["sha256"] = file_sha256(path)

@@ -51,7 +51,7 @@ class RelevanceLabels:
                 path.unlink(missing_ok=True)
             else:
                 fitted.map.write(path)
-            self._project.load_results().use(fitted and fitted.map)
+            self._project.load_results().use(fitted.map if fitted else None)
 
     def state(self) -> dict[str, Any]:
         """The state of the labels.
