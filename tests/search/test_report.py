@@ -611,7 +611,7 @@ def test_the_original_is_linked_where_a_browser_opens_it(tmp_path):
 @pytest.fixture
 def small_bounds(monkeypatch):
     """A page of at most 20 posts, and near-duplicates among at most 50."""
-    for module in ("results", "page"):
+    for module in ("report_data", "page"):
         monkeypatch.setattr(f"siamese_news.search.report.{module}.SHOWN", 20)
     monkeypatch.setattr("siamese_news.search.report.report_data.CLUSTERED", 50)
 
