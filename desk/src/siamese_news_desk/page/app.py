@@ -302,7 +302,6 @@ def _posts_values(desk: Desk) -> dict[str, Any]:
             line
             for line in (
                 desk.search.command,
-                *desk.relevance.commands(),
                 *desk.learning.commands(),
             )
             if line
@@ -430,18 +429,12 @@ def _queue(desk: Desk, values: Values) -> dict[str, Any]:
     ]
     counts = {name: mine.count(name) for name in LABELS}
     ahead = desk.certificate.progress() if kind in ("sample", "mixed") else ""
-    if kind == "relevance":
-        state = desk.relevance.state()
-        ahead = " ".join(
-            [f"{state['labeled']} of {state['drawn']} labels.", *state["sentences"]]
-        )
     return {"posts": entries, "counts": counts, "ahead": ahead}
 
 
 def _undo(desk: Desk, row: Values) -> dict[str, Any]:
     gone = desk.log.undo(text_in(row, "annotator"))
-    if gone:
-        desk.relevance.fit()
+    desk.relevance.fit()
     return {"post": gone.post if gone else None}
 
 

@@ -47,7 +47,7 @@ def make(desk: Desk, kind: str) -> Path:
 def commands(desk: Desk) -> list[str]:
     """The equivalent command lines, to be run in the project's folder."""
     project = desk.project
-    lines = [desk.search.command, *desk.relevance.commands()]
+    lines = [desk.search.command]
     lines += [
         desk.search.command_to(
             project.threshold, project.exports / name, ids_only=name == "ids.csv"

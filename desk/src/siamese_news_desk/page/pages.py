@@ -25,7 +25,6 @@ from siamese_news_desk.decide.reading_pace import found_against_read, pace_sente
 from siamese_news_desk.labels.journal import LabelJournal
 from siamese_news_desk.page import hand_over
 from siamese_news_desk.page.open_project import Desk
-from siamese_news_desk.page.project import LIKELY
 from siamese_news_desk.page.result_table import Results
 from siamese_news_desk.page.security import policy
 
@@ -148,7 +147,7 @@ def list_end(desk: Desk) -> dict[str, Any]:
         ``threshold``, a score, and ``score``, the same as text; ``posts`` that reach it;
         ``relevance`` of the last of them, as text, empty where it is unknown; ``line``, how many
         posts are in the list, and how many relevant ones are in it and missed; ``detail``, whose
-        numbers these are; ``below``, how many likely posts the list leaves out.
+        numbers these are.
     """
     results = desk.project.load_results()
     threshold = desk.project.threshold
@@ -156,8 +155,6 @@ def list_end(desk: Desk) -> dict[str, Any]:
     reached = results.relevance[size - 1] if size else np.nan
     relevance = "" if np.isnan(reached) else shown_relevance(reached)
     handed = hand_over.count(desk)
-    likely = int((results.relevance[size:] >= LIKELY).sum())
-    are = f"{counted(likely, 'post')} below it {verb(likely, 'are')}"
     line = counted(size, "post")
     detail = f"Relevance is unknown here: {UNKNOWN}."
     if results.known:
@@ -182,7 +179,6 @@ def list_end(desk: Desk) -> dict[str, Any]:
         "line": line
         + (f"; labels make it a list of {handed:,}" if handed != size else ""),
         "detail": detail,
-        "below": f"{are} more likely relevant than not." if likely else "",
     }
 
 

@@ -1,22 +1,24 @@
 """Relevance by the user's own labels: the posts to label for it, and the map of their labels."""
 
 import threading
-from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from siamese_news_desk.decide.own_relevance import (
     FEWEST,
     LABELS,
-    Estimates,
     OwnRelevance,
     estimates_of,
     own_sample,
     spread,
 )
-from siamese_news_desk.labels.journal import LabelJournal, write_judgments
+from siamese_news_desk.labels.journal import LabelJournal
 from siamese_news_desk.labels.matching import Labels, labels_in
 from siamese_news_desk.page.project import Project
+
+# A file of results never changes, so it is read once.
+_estimates_of = lru_cache(1)(estimates_of)
 
 
 class RelevanceLabels:
@@ -30,7 +32,6 @@ class RelevanceLabels:
         self._project = project
         self._log = log
         self._guard = threading.RLock()
-        self._held: tuple[Path, Estimates] | None = None
 
     def posts(self) -> list[str]:
         """The ids of the posts to label; none where the list has fewer than ten."""
@@ -38,7 +39,7 @@ class RelevanceLabels:
             sampled = own_sample(self._sheet)
             size = len(self._project.load_results())
             if not sampled.by_key and size >= FEWEST:
-                population, _, values = self._estimates()
+                population, _, values = _estimates_of(self._project.results)
                 sampled.draw(population.units(spread(values, min(LABELS, size), 0)))
             return [drawn.post for drawn in sampled.by_key.values()]
 
@@ -69,28 +70,6 @@ class RelevanceLabels:
                 "sentences": fitted.sentences() if fitted else [],
             }
 
-    def commands(self) -> list[str]:
-        """The equivalent command lines; writes the sheet that they read."""
-        if not self._project.relevance_map.exists():
-            return []
-        judgments = (
-            replace(judgment, post=post)
-            for post in self._labels().of
-            for judgment in self._log.by_annotator(post).values()
-        )
-        write_judgments(self._sheet, judgments, "relevance")
-        files = {"results": self._project.results}
-        command = self._project.command
-        return [
-            command("sample", **{"for": "relevance"}, **files, out=self._sheet),
-            command(
-                "relevance",
-                **files,
-                labels=self._sheet,
-                out=self._project.relevance_map,
-            ),
-        ]
-
     @property
     def _sheet(self) -> Path:
         return self._project.search / "relevance.jsonl"
@@ -103,11 +82,4 @@ class RelevanceLabels:
         labels = self._labels()
         if sum(not label.skipped for label in labels.of.values()) < FEWEST:
             return None
-        return OwnRelevance.of(self._estimates(), labels)
-
-    def _estimates(self) -> Estimates:
-        """What the search says of its posts; read once."""
-        results = self._project.require_results()
-        if self._held is None or self._held[0] != results:
-            self._held = results, estimates_of(results)
-        return self._held[1]
+        return OwnRelevance.of(_estimates_of(self._project.results), labels)

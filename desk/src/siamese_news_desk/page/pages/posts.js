@@ -29,7 +29,6 @@ if (list) {
     draw(ending.threshold);
     one("#above").value = ending.line;
     one("#whose").value = ending.detail;
-    one("#below").value = ending.below;
   };
   const ends = async (row) => {
     ending = await send("/api/threshold", row);
