@@ -43,6 +43,7 @@ FOR_THE_DESK = (
     "search.result_files",
     "search.partial_results",
     "search.query",
+    "search.list_relevance",  # the words for what relevance is to
     "search.report",
     "cli.outputs",
 )

@@ -45,9 +45,11 @@ class RelevanceLabels:
 
     def fit(self) -> None:
         """Fit the map to the present labels; with too few of them there is none."""
+        path = self._project.relevance_map
+        if not self._project.results.exists():  # a search has begun
+            return
         with self._guard:
             fitted = self._fitted()
-            path = self._project.relevance_map
             if fitted is None:
                 path.unlink(missing_ok=True)
             else:
