@@ -1,6 +1,8 @@
 """The columns of results: what `rank`, `filter` and `threads` write, and what every reader expects."""
 
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
+
+from msgspec import Meta
 
 Kind = Literal["text", "number", "whole", "terms"]
 
@@ -56,11 +58,15 @@ _KIND_OF: dict[Any, Kind] = {
 KINDS = {name: _KIND_OF[kind] for name, kind in ResultRow.__annotations__.items()}
 
 
+# A score or a threshold, neither infinite nor NaN.
+_Finite = Annotated[float, Meta(ge=-1e15, le=1e15)]
+
+
 class ScoreHistogram(TypedDict):
     """How many posts have a score in each bin; one edge more than counts."""
 
-    edges: list[float]
-    counts: list[int]
+    edges: list[_Finite]
+    counts: list[Annotated[int, Meta(ge=0)]]
 
 
 class ResultMeta(TypedDict, total=False):
@@ -70,7 +76,7 @@ class ResultMeta(TypedDict, total=False):
     provenance: dict[str, Any]
     # The kind of score, and the two thresholds of a filter.
     score: str | None
-    threshold: float | None
+    threshold: _Finite | None
     relevance: float | None
     # The map by the user's labels (`LabelMap`), if they made the relevance.
     relevance_map: dict[str, Any] | None

@@ -182,15 +182,17 @@ def results_of(
                 f"{where}: some rows have a 'thread_rank'; expected it in all or in none"
             )
         posts = _posts(results)
-    if scores := meta.get("histogram"):
-        histogram = _histogram(scores, f"{where}.meta.json")
+    if histogram := meta.get("histogram"):
+        edges, counts = len(histogram["edges"]), len(histogram["counts"])
+        if not counts or edges != counts + 1:
+            raise InputError(
+                f"{where}.meta.json: field 'histogram' has {edges} edges and {counts} counts; "
+                "expected one edge more than counts"
+            )
         note = "It covers all posts that the search scanned, kept or not."
     else:
         histogram = counted_scores([post.score for post in posts])
         note = "It covers the posts in the results only; the scores of the others are unknown."
-    threshold = meta.get("threshold")
-    if threshold is not None:
-        threshold = _number(threshold, f"{where}.meta.json: field 'threshold'")
     run_facts = provenance()
     remarks = list(meta.get("remarks") or [])
     if is_long:
@@ -225,7 +227,7 @@ def results_of(
         posts=posts,
         histogram=histogram,
         histogram_note=note,
-        threshold=threshold,
+        threshold=meta.get("threshold"),
         counts=meta.get("counts") or {"kept": len({post.id for post in posts})},
         remarks=remarks,
         threads=_threads(rows, posts) if threaded else {},
@@ -360,21 +362,6 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
         terms = [term for piece in terms.split(";") if (term := piece.strip())]
     fields["terms"] = [str(term) for term in terms]
     return fields
-
-
-def _histogram(scores: ScoreHistogram, where: str) -> ScoreHistogram:
-    where_field = f"{where}: field 'histogram'"
-    edges = scores["edges"]
-    counts = scores["counts"]
-    if not counts or len(edges) != len(counts) + 1:
-        raise InputError(
-            f"{where_field} has {len(edges)} edges and {len(counts)} counts; expected one edge "
-            "more than counts"
-        )
-    return {
-        "edges": [_number(edge, where_field) for edge in edges],
-        "counts": [_whole(count, where_field) for count in counts],
-    }
 
 
 def counted_scores(scores: Sequence[float] | NDArray[np.float64]) -> ScoreHistogram:
