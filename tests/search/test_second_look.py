@@ -15,7 +15,9 @@ from siamese_news.cli import app
 from siamese_news.data.records import Article
 from siamese_news.errors import InputError
 from siamese_news.model import cached
-from siamese_news.search import second_look
+from siamese_news.model.text_model import PRETRAINED
+from siamese_news.search import filtering, scan, second_look
+from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import Seeds
 
@@ -177,6 +179,43 @@ def test_the_star_reads_again_by_default_and_the_same_from_any_door(files):
     rows = Searcher().rank([STORIES["a"]], POSTS)
     first = [json.loads(line)["score"] for line in stream.splitlines()]
     assert [row["score"] for row in rows][: len(first)] == first
+
+
+@pytest.mark.parametrize("dies", [1, 3])
+def test_an_interrupted_filter_continues_to_the_same_bytes(files, dies, monkeypatch):
+    monkeypatch.setattr(scan, "BLOCK", 5)
+    posts = ("--posts", files / "posts.jsonl", "--min-score", 0.001)
+    ask = ("filter", "--articles", files / "a.txt", *posts, "--out")
+    run(files, *ask, files / "at_once.jsonl")
+    run(files, *ask, files / "first_look.jsonl", "--second-look", "none")
+    monkeypatch.setattr(PartialResults, "due", True)
+    rows_over = filtering.rows_over
+    calls = []
+
+    def dying(*arguments):
+        calls.append(arguments)
+        if len(calls) == dies + 1:
+            raise KeyboardInterrupt
+        return rows_over(*arguments)
+
+    out = files / "resumed.jsonl"
+    with monkeypatch.context() as patch:
+        patch.setattr(filtering, "rows_over", dying)
+        done = CliRunner().invoke(app, [str(word) for word in (*ask, out)])
+    assert done.exit_code == 130 and not out.exists()
+    run(files, *ask, out, "--resume")
+    assert out.read_bytes() == (files / "at_once.jsonl").read_bytes()
+    assert out.read_bytes() != (files / "first_look.jsonl").read_bytes()
+
+
+def test_explain_says_that_the_star_reads_again(files):
+    ask = ("--articles", files / "a.txt", "--posts", files / "posts.jsonl")
+    one = ("--post", json.loads((files / "posts.jsonl").open().readline())["id"])
+    assert "the star then reads the best posts" in run(
+        files, "explain", *ask, *one
+    ).stderr.replace("\n", " ")
+    ours = ("--model", PRETRAINED)  # next to a model that is named nothing reads again
+    assert "the star" not in run(files, "explain", *ask, *one, *ours).stderr
 
 
 def test_a_text_without_a_vector_is_not_raised(files):

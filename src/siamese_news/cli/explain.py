@@ -66,7 +66,8 @@ def explain(
     Each sentence is removed in turn and the article scored again (column "without"). This tests
     whether the sentence marked > matters most for its length.
 
-    Name the posts that were searched, not its results: a search learns from all posts.
+    Name the posts that were searched, not its results: a search learns from all posts. The score is
+    that of the first look, before the star reads the best posts of a list again.
     """
     from siamese_news.data.records import Post
     from siamese_news.model.loading import explainable, open_model
@@ -125,6 +126,11 @@ def explain(
     with open_output(query.out, str(query.format)) as (stream, terminal):
         write_explained(stream, explained, str(query.format), terminal=terminal)
     write_meta(query.out)
+    if query.reads_again is not None and post:
+        echo(
+            "These are the parts of the first look. In a search the star then reads the best posts "
+            "of the list again, and may raise this one (--second-look none: it does not)."
+        )
     if query.out is not None:
         echo(f"{query.out}: {counted(len(explained), 'post')} explained")
 

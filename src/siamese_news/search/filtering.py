@@ -129,15 +129,24 @@ def kept_rows(
         scorer, len(seeds.texts), opened.window, pruning, finished_blocks
     ):
         scores, best = seeds.combine(block.scores)
-        rows = rows_over(
-            scorer, opened, cut, block.posts, scores[0], best, block.content
-        )
-        yield block, scores, [orjson.dumps(row) + b"\n" for row in rows]
+        yield block, scores, _lines(scorer, opened, block, cut, scores[0], best)
 
 
 def _save(partial_results: PartialResults, counts: ScoreCounts) -> None:
     partial_results.progress.histogram = counts.plain()
     partial_results.save()
+
+
+def _lines(
+    scorer: Scorer,
+    opened: OpenQuery,
+    block: Scored,
+    cut: Cut,
+    scores: np.ndarray,
+    best: np.ndarray,
+) -> list[bytes]:
+    rows = rows_over(scorer, opened, cut, block.posts, scores, best, block.content)
+    return [orjson.dumps(row) + b"\n" for row in rows]
 
 
 def rows_over(
