@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from siamese_news.cli import app
+from siamese_news.utils import extras
 
 
 def doctor(*arguments):
@@ -31,21 +32,33 @@ def test_the_installation_alone():
     assert "torch " in done.output
 
 
-def test_what_is_missing_comes_with_its_command(monkeypatch):
-    from importlib import metadata
-
-    asked = [
-        "torch>=2",
-        "torch>=1; extra == 'there'",
-        'no-such-package>=1; extra == "gone"',
-    ]
-    monkeypatch.setattr(metadata, "requires", lambda name: asked)
+def test_what_is_missing_or_broken_comes_with_its_command(monkeypatch, tmp_path):
+    for name in ("whole", "torn"):
+        (tmp_path / f"{name}_package-1.0.dist-info").mkdir()
+        text = f"Metadata-Version: 2.1\nName: {name}-package\nVersion: 1.0\n"
+        (tmp_path / f"{name}_package-1.0.dist-info" / "METADATA").write_text(text)
+    (tmp_path / "whole_package.py").write_text("")
+    (tmp_path / "torn_package.py").write_text(
+        "raise OSError('libtorn.so.3: not found')"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    of_extras = {
+        "": (),
+        "there": ("whole-package",),
+        "gone": ("whole-package", "no-such-package"),
+        "torn": ("whole-package", "torn-package"),
+    }
+    monkeypatch.setattr(extras, "EXTRAS", of_extras)
     done = doctor()
     assert "extra there: installed" in done.output
     assert (
         "extra gone: missing no-such-package: pip install 'siamese-news[gone]'"
         in done.output
     )
+    assert (
+        "extra torn: cannot be imported: torn-package (OSError: libtorn.so.3: not found); pip "
+        "install --force-reinstall 'siamese-news[torn]'"
+    ) in done.output
 
 
 def test_a_file_of_posts(posts):

@@ -1,10 +1,12 @@
 """No command and no kind of model opens a connection or asks for a name."""
 
+import csv
 import json
 import os
 import sys
 
 import pytest
+from tests.installed import WITH_DESK
 from typer.testing import CliRunner
 
 from siamese_news.cli import app
@@ -65,7 +67,7 @@ def test_the_guard_hears_a_look_up(asked):
     assert asked
 
 
-def test_no_command_asks_the_network(files, asked):
+def test_no_command_asks_the_network(files, asked, monkeypatch):
     run("rank", *SEARCH, "--out", "rank.jsonl")
     run("filter", *SEARCH, "--min-score", "0.01", "--out", "filter.csv")
     run("explain", *SEARCH, "--post", "0")
@@ -73,7 +75,59 @@ def test_no_command_asks_the_network(files, asked):
     run("index", "--posts", "p.jsonl", "--out", "i")
     run("rank", "--articles", "a.txt", "--index", "i", "--top", "2")
     run("report", "--results", "rank.jsonl", "--out", "r.html")
+    run("rank", *SEARCH, "--second-look", "star", "--one-story", "--dedupe")
+    run("threads", "--results", "rank.jsonl", "--posts", "p.jsonl", "--out", "t.csv")
+    stream = ("--source", "stdin", "--min-score", "0.01", "--out", "w.jsonl")
+    with (files / "p.jsonl").open() as posts, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", posts)  # the runner's has no file descriptor
+        app(["watch", "--articles", "a.txt", *stream], standalone_mode=False)
+    assert "flood at the bridge" in (files / "w.jsonl").read_text()
     run("doctor")
+    assert asked == []
+
+
+def test_a_reranker_asks_nobody(files, asked):
+    import torch
+
+    from siamese_news.encoders import TokenEmbedding
+    from siamese_news.model.reranker import TextRanker
+    from siamese_news.text import Vocabulary
+
+    words = ["flood", "river", "bridge"]
+    ranker = {"class": "PAtt", "filters": 6, "widths": [2], "dropout": 0.0, "hidden": 5}
+    head = {"head_hidden": 4, "head_order": "relu-norm", "head_dropout": 0.0}
+    TextRanker(
+        vocabulary=Vocabulary(words, unknown="hash"),
+        embedding=TokenEmbedding(torch.ones(3, 4), trainable=False),
+        ranker={**ranker, **head},
+        exact_match=True,
+        tokenizer={"hashtags": "both"},
+    ).save(files / "ranker", card="")
+    query = ("--query", "river flood", "--posts", "p.jsonl")
+    run("rerank", "--model", "ranker", *query, "--first-stage", "bm25")
+    assert asked == []
+
+
+@pytest.mark.skipif(not WITH_DESK, reason="the desk is not installed")
+def test_the_desk_asks_nobody(files, asked):
+    rows = [
+        {"post": f"p{n}", "score": 1 - n / 400, "text": f"river {n}", "rank": n + 1}
+        for n in range(300)
+    ]
+    lines = "".join(json.dumps({"article": "a", **row}) + "\n" for row in rows)
+    (files / "found.jsonl").write_text(lines)
+    results = ("--results", "found.jsonl")
+    run("sample", *results, "--precision", ".8", "--out", "sheet.csv")
+    sheet = files / "sheet.csv"
+    with sheet.open(encoding="utf-8-sig", newline="") as stream:
+        labeled = [{**row, "label": "1"} for row in csv.DictReader(stream)]
+    with sheet.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, list(labeled[0]))
+        writer.writeheader()
+        writer.writerows(labeled)
+    run("certify", "--labels", "sheet.csv")
+    run("certify", "--check", "sheet.certificate.json")
+    run("feedback", *results, "--next", "next.csv")
     assert asked == []
 
 

@@ -74,3 +74,24 @@ def test_an_id_that_another_part_has_is_a_duplicate(tmp_path):
     stream = open_posts([tmp_path], share=Share(0, 1), reserved_ids=["2"])
     assert [post.id for post in stream] == ["1"]
     assert stream.counts.reasons == {"duplicate id": 1}
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.json.gz", "a.csv.gz"])
+@pytest.mark.parametrize("count", [2, 5])
+def test_a_damaged_file_counts_once_in_all_parts(tmp_path, name, count):
+    rows = [{"id": str(n), "text": f"river {n} {n * n % 977}"} for n in range(6000)]
+    lines = [json.dumps(row) for row in rows]
+    content = "\n".join(lines)
+    if ".json." in name:
+        content = "[" + ",".join(lines) + "]"
+    if ".csv." in name:
+        content = "id,text\n" + "\n".join(f"{r['id']},{r['text']}" for r in rows)
+    packed = gzip.compress(content.encode())
+    (tmp_path / name).write_bytes(packed[: len(packed) * 2 // 3])
+    one = open_posts([tmp_path / name])
+    expected = {post.id for post in one}
+    assert one.counts.reasons == {"damaged file": 1}
+    parts = [open_posts([tmp_path / name], share=Share(n, count)) for n in range(count)]
+    assert {post.id for part in parts for post in part} == expected
+    reasons = [part.counts.reasons.get("damaged file", 0) for part in parts]
+    assert sum(reasons) == 1

@@ -29,6 +29,7 @@ POSTS = (
     ".xlsx",
     ".geojson",
     ".txt",
+    ".xml",
 )
 ARTICLES = (".txt", ".html", ".json", ".jsonl", ".csv", ".md", ".docx", ".json.gz")
 RESULTS = (".jsonl", ".csv", ".jsonl.gz", ".parquet")
@@ -157,6 +158,73 @@ def workbook(data: bytes) -> None:
                 part, choices.spliced(content) if part == name else content
             )
     _read(written("posts.xlsx", out.getvalue()))
+
+
+def docx(data: bytes) -> None:
+    """A Word file, of which one part is another, in an archive that is whole."""
+    from siamese_news.data.articles import read_articles
+
+    choices, parts = Choices(data), _word_parts()
+    names = [name for name in sorted(parts) if name.endswith((".xml", ".rels"))]
+    name = names[choices.below(len(names))]
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for part, content in parts.items():
+            archive.writestr(
+                part, choices.spliced(content) if part == name else content
+            )
+    path = written("article.docx", out.getvalue())
+    try:
+        with suppress(InputError):
+            read_articles([path], set_aside=len)
+    finally:
+        path.unlink()
+
+
+@cache
+def _word_parts() -> dict[str, bytes]:
+    import docx as python_docx
+
+    out, document = io.BytesIO(), python_docx.Document()
+    for line in (
+        "1 of 2 DOCUMENTS",
+        "The Courier",
+        "2 March 2026",
+        "A flood",
+        "It rains.",
+    ):
+        document.add_paragraph(line)
+    document.save(out)
+    with zipfile.ZipFile(out) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def packed(data: bytes) -> None:
+    """A gz or zst file of posts with some bytes changed behind its packing, or in front of it."""
+    import gzip
+
+    import zstandard
+
+    choices = Choices(data)
+    rows = b"".join(
+        b'{"id": "%d", "text": "the river %d", "edited_at": null, "replies": []}\n'
+        % (n, n)
+        for n in range(40)
+    )
+    table = b"id,text,date\n" + b"".join(
+        b'%d,"the ""river""",2026-03-02\n' % n for n in range(40)
+    )
+    name, content = (
+        ("posts.jsonl", rows),
+        ("posts.json", b"[" + rows.replace(b"}\n", b"},")[:-1] + b"]"),
+        ("posts.csv", table),
+    )[choices.below(3)]
+    compress = (gzip.compress, zstandard.compress)[choices.below(2)]
+    if choices.below(2):
+        whole = compress(choices.spliced(content))
+    else:
+        whole = choices.spliced(compress(content))
+    _read(written(f"{name}.gz", whole))
 
 
 @cache
@@ -526,6 +594,8 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     for function in (
         posts,
         workbook,
+        docx,
+        packed,
         articles,
         tokens,
         model,

@@ -174,3 +174,18 @@ def test_rank_leaves_a_link_to_the_results_in_place(tmp_path, tiny_model, monkey
     assert CliRunner().invoke(app, command).exit_code == 0
     assert (tmp_path / "out.csv").is_symlink()
     assert (tmp_path / "big-disk" / "out.csv").read_text().count("\n") == 4
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_what_is_replaced_keeps_its_mode(tmp_path, mode):
+    path = tmp_path / "results.csv"
+    path.write_text("old")
+    path.chmod(mode)
+    with atomic_write(path) as stream:
+        stream.write("new")
+    assert path.read_text() == "new" and stat.S_IMODE(path.stat().st_mode) == mode
+    with pytest.raises(RuntimeError), atomic_write(path) as stream:
+        stream.write("half")
+        raise RuntimeError
+    assert path.read_text() == "new" and stat.S_IMODE(path.stat().st_mode) == mode

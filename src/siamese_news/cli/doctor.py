@@ -51,7 +51,7 @@ def doctor(
             failed = True
             _say(f"cannot be read: {error}")
         typer.echo()
-    _installed()
+    _installed(trying=not files)
     if failed:
         raise typer.Exit(2)
 
@@ -60,13 +60,20 @@ def _say(line: str, indent: int = 0) -> None:
     typer.echo(" " * indent + clean(line))
 
 
-def _installed() -> None:
+def _installed(*, trying: bool) -> None:
+    """Describe the installation; the packages of the extras are imported if they are tried."""
     import platform
     from importlib import metadata
 
     from siamese_news.search.cpu_threads import thread_count
     from siamese_news.utils.compiled_loops import load_loops
-    from siamese_news.utils.extras import EXTRAS, PACKAGE, absent, import_problem
+    from siamese_news.utils.extras import (
+        EXTRAS,
+        PACKAGE,
+        absent,
+        broken,
+        import_problem,
+    )
     from siamese_news.utils.plugins import Kind, added, is_ours, package_of
 
     try:
@@ -89,9 +96,16 @@ def _installed() -> None:
                 _say(f"{kind}: {name}, added by the package {package_of(point)}", 2)
     for extra, packages in EXTRAS.items():
         if extra:
-            missing = ", ".join(absent(packages))
-            advice = f"missing {missing}: pip install 'siamese-news[{extra}]'"
-            _say(f"extra {extra}: {advice if missing else 'installed'}", 2)
+            state = "installed" if trying else "present (doctor without files tries it)"
+            if missing := absent(packages):
+                names = ", ".join(missing)
+                state = f"missing {names}: pip install 'siamese-news[{extra}]'"
+            elif trying and (problems := broken(packages)):
+                state = (
+                    f"cannot be imported: {'; '.join(problems)}; pip install --force-reinstall "
+                    f"'siamese-news[{extra}]'"
+                )
+            _say(f"extra {extra}: {state}", 2)
 
 
 def _file(name: str, query: Query) -> bool:

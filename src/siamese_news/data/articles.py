@@ -41,6 +41,14 @@ from siamese_news.errors import InputError
 from siamese_news.utils.extras import optional
 from siamese_news.utils.files import open_binary, readable_name, reading
 
+# The metadata with the number of headlines of a front page.
+HEADLINES = "headlines"
+_HEADLINES = re.compile(
+    rb"<h[1-4]\b[^>]{0,500}>[^<]{0,100}<a\s|<a\s[^>]{0,1000}>[^<]{0,100}<h[1-4]\b", re.I
+)
+_MANY = 8  # headlines of a front page; an article links to some others
+_PARAGRAPH = 60  # words that the teasers of a front page do not have
+
 
 def read_page(data: bytes, where: str) -> dict[str, Any]:
     """The article in HTML: ``text``, ``title``; ``created_at``, ``author``, ``url``, ``lang``.
@@ -66,9 +74,13 @@ def read_page(data: bytes, where: str) -> dict[str, Any]:
         "url": "url",
         "lang": "language",
     }
+    headlines = len(_HEADLINES.findall(data))
+    short = max(len(line.split()) for line in text.splitlines()) < _PARAGRAPH
+    front_page = headlines >= _MANY and short and fields.get("pagetype") != "article"
     return {
         "text": text,
         "title": title,
+        "metadata": {HEADLINES: headlines} if front_page else None,
         **{to: fields.get(name) for to, name in source_names.items()},
     }
 

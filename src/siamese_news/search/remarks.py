@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
+from siamese_news.data.articles import HEADLINES
 from siamese_news.data.records import Article
 from siamese_news.model.loading import AnyModel
 from siamese_news.model.text_model import TextModel
@@ -66,14 +67,23 @@ _MOST = 200
 
 
 def stub_remarks(articles: Sequence[Article]) -> list[str]:
-    """Remarks on articles that are an offer to subscribe, a notice of a website, or an address."""
-    return [
+    """Remarks on articles that are an offer to subscribe, a notice of a website, or an address.
+
+    Front pages count, too: each of their headlines is of another story.
+    """
+    stubs = [
         f"Article '{article.id}' {finding} ({sign[0]!r}, {counted(*length)}): the ranking is based on "
         f"these. {remedy} or another article about the story."
         for article in articles
         if (length := length_of(article.full_text))[0] < _STUB
         for pattern, finding, remedy in _STUBS
         if (sign := pattern.search(article.full_text)) is not None
+    ]
+    return stubs + [
+        f"Article '{article.id}' looks like a front page ({headlines} headlines): the ranking is based "
+        "on all of its stories. Save the page of the one that you mean."
+        for article in articles
+        if (headlines := article.metadata.get(HEADLINES))
     ]
 
 

@@ -81,6 +81,8 @@ _DISTRIBUTIONS = {
     "docx": "python-docx",
     "yaml": "pyyaml",
     "lxml_html_clean": "lxml_html_clean",
+    "hydra_plugins.hydra_joblib_launcher": "hydra-joblib-launcher",
+    "hydra_plugins.hydra_submitit_launcher": "hydra-submitit-launcher",
 }
 
 
@@ -194,6 +196,19 @@ def missing_package(error: BaseException | None) -> str | None:
             return package if package in _KNOWN and _absent(error) else None
         error = error.__cause__
     return None
+
+
+def broken(packages: Sequence[str]) -> list[str]:
+    """Which of the installed packages cannot be imported, and why."""
+    modules = {package: module for module, package in _DISTRIBUTIONS.items()}
+    problems = []
+    for package in packages:
+        try:
+            import_module(modules.get(package, package.replace("-", "_")))
+        except Exception as error:  # whatever its code raises
+            reason = " ".join(str(error).split())
+            problems.append(f"{package} ({type(error).__name__}: {reason})")
+    return problems
 
 
 def broken_package(error: BaseException | None) -> str | None:

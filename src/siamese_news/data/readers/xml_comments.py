@@ -51,7 +51,7 @@ def xml_rows(
 
 
 def _records(stream: Any, element: str) -> Iterator[Record]:
-    parser = ElementTree.XMLPullParser(("start", "end"))
+    parser: Any = ElementTree.XMLPullParser(("start", "end"))
     opened: list[ElementTree.Element] = []
     comment = None  # the one that is open
     size = 0  # bytes since an element outside of comments ended
