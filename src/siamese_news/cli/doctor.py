@@ -165,13 +165,10 @@ def _posts(name: str, query: Query, rejected: Path) -> bool:
         without = f"; {n_undated:,} without a readable date" if n_undated else ""
         _say(f"dates from {min(dates)[:10]} to {max(dates)[:10]}{without}", 2)
     else:
-        fields = [
-            f.fields.metadata.get("created_at") for f in stream.detected if f.fields
-        ]
-        advice = "if there are any, name their field with --date-field"
-        if date_field := next(filter(None, fields), None):
-            advice = f"write those of '{date_field}' as 2018-11-10 (10/11/2018 may be two days)"
-        _say(f"no dates were found; {advice}", 2)
+        _say(
+            "no dates were found; if there are any, name their field with --date-field",
+            2,
+        )
     for post in samples:
         _say(f"{post.id} | {post.text}"[:_WIDTH], 4)
         if post.metadata:

@@ -98,8 +98,7 @@ def explain(
     check_query_output(query, force=force)
     seeds = read_seeds(query)
     model = explainable(open_model(query.model))
-    opened = OpenQuery(query, seeds, model)
-    scorer = opened.scorer()
+    scorer = OpenQuery(query, seeds, model).scorer()
     post_ids = list(dict.fromkeys(post or []))
     posts_by_id: dict[str, Post] = {}
     pool: Iterable[Block] = ()

@@ -101,9 +101,8 @@ def report(
         )
     if by is not None:
         if query.posts:
-            column = None if by in TIMES else by
             comparison = group_comparison.compare_posts(
-                data, by, open_files(query, group_field=column)
+                data, by, open_files(query, group_field=(None if by in TIMES else by))
             )
         else:
             comparison = group_comparison.compare_results(data, by, results)

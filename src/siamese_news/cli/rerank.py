@@ -57,9 +57,12 @@ def rerank(
         first_stage=first_stage,
     )
     with open_output(search.out, search.format) as (stream, terminal):
-        rows = map(row_of, reranked)
         write_rows(
-            stream, rows, search.format, titles={"query": query}, terminal=terminal
+            stream,
+            map(row_of, reranked),
+            search.format,
+            titles={"query": query},
+            terminal=terminal,
         )
     write_meta(search.out)
     if search.out is not None:

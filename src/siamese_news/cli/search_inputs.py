@@ -59,8 +59,9 @@ def read_seeds(query: Query) -> "Seeds":
         for article in kind_articles:
             start = " ".join((article.title or article.text).split())
             start = start if len(start) <= _WIDTH else start[: _WIDTH - 1] + "…"
-            length = counted(*length_of(article.full_text))
-            lines.append(f'{kind} {article.id}: "{start}", {length}')
+            lines.append(
+                f'{kind} {article.id}: "{start}", {counted(*length_of(article.full_text))}'
+            )
         for line in _first(lines, f"more ({kind})"):
             echo(line)
     for remark in stub_remarks([*articles, *negatives]):

@@ -15,8 +15,11 @@ def processor_entry(*names: str) -> str:
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
     except OSError:
         return ""
-    entries = (line for line in lines if line.startswith(names))
-    return next(entries, "").partition(":")[2].strip()
+    return (
+        next((line for line in lines if line.startswith(names)), "")
+        .partition(":")[2]
+        .strip()
+    )
 
 
 def processor_flags() -> frozenset[str]:

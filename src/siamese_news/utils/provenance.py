@@ -44,8 +44,7 @@ def provenance() -> dict[str, object]:
 
 def command() -> str:
     """The command line as a user would type it."""
-    main = sys.modules.get("__main__")
-    spec = getattr(main, "__spec__", None)
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     name = spec.name.removesuffix(".__main__") if spec and spec.name else ""
     program = f"python -m {name}" if name else Path(sys.argv[0]).name
     return " ".join([program, *sys.argv[1:]])

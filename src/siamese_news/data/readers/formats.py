@@ -125,10 +125,14 @@ class Format:
                 return None
             if self.columns is None:
                 return each(convert_record, inner_records)
-            inner_names = dict.fromkeys(
-                name for inner in inner_records for name in inner
+            return each(
+                generic(
+                    self.columns.fields(
+                        dict.fromkeys(name for inner in inner_records for name in inner)
+                    )
+                ),
+                inner_records,
             )
-            return each(generic(self.columns.fields(inner_names)), inner_records)
 
         return convert
 

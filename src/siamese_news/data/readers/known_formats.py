@@ -215,5 +215,11 @@ def known_format(records: Sequence[Record]) -> Format | None:
 def known_table(names: Sequence[str]) -> Format | None:
     """The format of a table with these columns; formats with nested objects are not tables."""
     record = dict.fromkeys(names, "")
-    tables = (format for format in FORMATS if format.columns is not None or format.flat)
-    return next((format for format in tables if format.fits(record)), None)
+    return next(
+        (
+            format
+            for format in FORMATS
+            if (format.columns is not None or format.flat) and format.fits(record)
+        ),
+        None,
+    )

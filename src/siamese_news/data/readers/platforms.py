@@ -151,12 +151,13 @@ def from_v1(record: Record) -> Converted:
     post_id = id_value(record.get("id_str", record.get("id")), "id_str")
     original = record.get("retweeted_status") or record
     longer = original.get("extended_tweet") or {}
-    text = text_of(
-        original if longer.keys().isdisjoint(_V1_TEXTS) else longer, *_V1_TEXTS
-    )
     return post_of(
         post_id,
-        unescaped(text),
+        unescaped(
+            text_of(
+                original if longer.keys().isdisjoint(_V1_TEXTS) else longer, *_V1_TEXTS
+            )
+        ),
         record,
         "created_at lang author=user.screen_name|user.id_str retweet_of=retweeted_status.id_str "
         "reply_to=in_reply_to_status_id_str quotes=quoted_status_id_str thread=conversation_id_str",
@@ -582,8 +583,9 @@ def _from_youtube(record: Record) -> Converted:
         return _video(record)
     comments = [record["snippet"]["topLevelComment"]]
     comments += (record.get("replies") or {}).get("comments") or ()
-    video = record["snippet"].get("videoId")
-    return each(lambda comment: _comment(comment, video), comments)
+    return each(
+        lambda comment: _comment(comment, record["snippet"].get("videoId")), comments
+    )
 
 
 def _comment(comment: Record, video: Any = None) -> Post:
@@ -645,8 +647,13 @@ def _from_tiktok(record: Record) -> Converted:
         text = record["text"]
         video = f"/video/{record['video_id']}"
         paths += " reply_to=parent_comment_id|video_id thread=video_id"
-    link = f"https://www.tiktok.com/@{video}"
-    return post_of(post_id, text_value(text, "text"), record, paths, permalink=link)
+    return post_of(
+        post_id,
+        text_value(text, "text"),
+        record,
+        paths,
+        permalink=f"https://www.tiktok.com/@{video}",
+    )
 
 
 _DOWNLOADED = {"timestamp", "data", "attachments", "title", "tags"}
@@ -725,9 +732,13 @@ def _downloaded(record: Record, time: Any, texts: list[str], **metadata: Any) ->
     """A post of a download, which has no id: the time and a hash of the record serve as one."""
     content = json.dumps(record, sort_keys=True, default=str).encode()
     post_id = f"{time}-{hashlib.sha256(content).hexdigest()[:12]}"
-    text = text_value("\n".join(dict.fromkeys(texts)), "text")
     return post_of(
-        id_value(post_id, "timestamp"), text, {}, "", created_at=time, **metadata
+        id_value(post_id, "timestamp"),
+        text_value("\n".join(dict.fromkeys(texts)), "text"),
+        {},
+        "",
+        created_at=time,
+        **metadata,
     )
 
 
@@ -923,8 +934,9 @@ def _from_disqus(record: Record) -> Converted:
 )
 def _from_wordpress(record: Record) -> Converted:
     """A comment; None for spam, and for notices that another blog links here."""
-    kinds = (record.get("comment_approved"), record.get("comment_type"))
-    if not {"spam", "trash", "pingback", "trackback"}.isdisjoint(kinds):
+    if not {"spam", "trash", "pingback", "trackback"}.isdisjoint(
+        (record.get("comment_approved"), record.get("comment_type"))
+    ):
         return None
     answered = record.get("comment_parent")
     return post_of(

@@ -67,8 +67,12 @@ class Counts:
 
     def __str__(self) -> str:
         """A summary such as ``1,000 posts read, 3 rows rejected (2 not JSON, 1 duplicate id)``."""
-        frequent = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
-        listed = ", ".join(f"{count:,} {reason}" for reason, count in frequent)
+        listed = ", ".join(
+            f"{count:,} {reason}"
+            for reason, count in sorted(
+                self.reasons.items(), key=lambda item: (-item[1], item[0])
+            )
+        )
         wrong = {name: n for name, n in self.lost.items() if name != UNREAD}
         lost = " and ".join(f"{n:,} {_LOST[name]}" for name, n in wrong.items())
         unread = self.lost.get(UNREAD, 0)
@@ -308,8 +312,9 @@ def without_older(
             continue
         message = f"the post '{post.id}' was edited again, at {latest[post.id]}"
         row = shown({"id": post.id, "text": post.text})
-        bad = BadRow("older version", message)
-        older.append(Rejection(source.name, line, bad, row))
+        older.append(
+            Rejection(source.name, line, BadRow("older version", message), row)
+        )
     return newest, newest_lines, older
 
 
@@ -344,8 +349,10 @@ def with_ids_of_their_own(
             counts.renamed += len(renamed)
             counts.example = counts.example or posts[renamed[0]].id
     if reserved:
-        taken_here = [index for index, post in enumerate(posts) if post.id in reserved]
-        reasons |= dict.fromkeys(taken_here, _REPEATED)
+        reasons |= dict.fromkeys(
+            (index for index, post in enumerate(posts) if post.id in reserved),
+            _REPEATED,
+        )
     if not reasons:
         return range(len(posts)), []
     rejections = []

@@ -114,8 +114,13 @@ def _from_instagram(item: Record) -> Post:
         else _INSTAGRAM
     )
     text = text_value(inside(item["caption"], "text") or "", "caption.text")
-    paths = "created_at=taken_at author=user.username|owner.username"
-    return post_of(code, text, item, paths, permalink=page + code)
+    return post_of(
+        code,
+        text,
+        item,
+        "created_at=taken_at author=user.username|owner.username",
+        permalink=page + code,
+    )
 
 
 _INSTAGRAM = "https://www.instagram.com/p/"
@@ -127,8 +132,13 @@ def _from_instagram_graph(item: Record) -> Post:
     text = text_value(
         captions[0]["node"]["text"] if captions else "", "edge_media_to_caption"
     )
-    paths = "created_at=taken_at_timestamp author=user.username|owner.username"
-    return post_of(code, text, item, paths, permalink=_INSTAGRAM + code)
+    return post_of(
+        code,
+        text,
+        item,
+        "created_at=taken_at_timestamp author=user.username|owner.username",
+        permalink=_INSTAGRAM + code,
+    )
 
 
 # The shapes of items, and what makes posts of them.

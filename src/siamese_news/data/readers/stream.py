@@ -290,11 +290,14 @@ class PostStream:
                 if detected.kind == "jsonl":
                     yield from json_rows(stream, share)
                 elif detected.kind == "json":
-                    context = (
-                        detected.known_format is not None
-                        and detected.known_format.context
+                    yield from document_rows(
+                        stream,
+                        detected.prefixes,
+                        context=(
+                            detected.known_format is not None
+                            and detected.known_format.context
+                        ),
                     )
-                    yield from document_rows(stream, detected.prefixes, context=context)
                 elif detected.kind == "xml":
                     yield from xml_rows(stream, detected.prefixes[0])
                 elif detected.table is not None:

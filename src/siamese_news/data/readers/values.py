@@ -134,8 +134,9 @@ def _parse(text: str, order: str = "") -> datetime:
             text = text.replace("/", "-", 2)
         start, _, zone = text.rpartition(" ")
         if zone in ZONES:
-            hours = timezone(timedelta(hours=ZONES[zone]))
-            return datetime.fromisoformat(start).replace(tzinfo=hours)
+            return datetime.fromisoformat(start).replace(
+                tzinfo=timezone(timedelta(hours=ZONES[zone]))
+            )
         if text.isascii():
             return datetime.fromisoformat(text)
     return written_date(text, order)

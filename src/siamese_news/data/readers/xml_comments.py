@@ -23,8 +23,10 @@ _AROUND = 100  # plain values around a comment that are kept
 
 def comment_element(head: bytes) -> str | None:
     """The name of the elements with comments, by the beginning of a file; None for another file."""
-    names = (name for mark, name in _COMMENTS.items() if re.match(_PROLOG + mark, head))
-    return next(names, None)
+    return next(
+        (name for mark, name in _COMMENTS.items() if re.match(_PROLOG + mark, head)),
+        None,
+    )
 
 
 def xml_rows(
@@ -53,7 +55,7 @@ def xml_rows(
 def _records(stream: Any, element: str) -> Iterator[Record]:
     parser: Any = ElementTree.XMLPullParser(("start", "end"))
     opened: list[ElementTree.Element] = []
-    comment = None  # the one that is open
+    comment: Any = None  # the one that is open
     size = 0  # bytes since an element outside of comments ended
     # The stream is in UTF-8, whatever the file declares.
     piece = _DECLARATION.sub(b"", stream.read1(_CHUNK))
