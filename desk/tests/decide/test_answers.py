@@ -378,7 +378,7 @@ def test_intervals_of_lists_and_groups_hold(tmp_path, monkeypatch):
             another_plan=True,
         )
         labels = Labels()
-        while ranks := work.next_posts(labels, at_least=20):
+        while ranks := work.request(labels, at_least=20).ranks:
             for drawn in work.sampled.draw(work.texts.units(ranks)):
                 labels.of[drawn.name] = Label(
                     drawn, "yes" if drawn.post in relevant else "no"

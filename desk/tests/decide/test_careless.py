@@ -61,7 +61,7 @@ def write(path, rows):
 def labeled(work, truth):
     """Until the plan asks for nothing more; the labels are kept in another program."""
     labels = Labels()
-    while ranks := work.next_posts(labels, at_least=25):
+    while ranks := work.request(labels, at_least=25).ranks:
         for unit in work.texts.units(ranks):
             drawn = SampledPost("", unit.name)
             labels.of[unit.name] = Label(

@@ -208,7 +208,7 @@ def sample(
         criteria=criteria,
     )
     units = certification.texts.units(
-        certification.next_posts(Labels(), at_least=at_least)
+        certification.request(Labels(), at_least=at_least).ranks
     )
     write_sheet(out, certification.sampled.keyed(units), chosen)
     echo(

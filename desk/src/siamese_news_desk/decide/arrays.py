@@ -179,10 +179,10 @@ def certify_scores(
     while True:
         so_far = labels_in(journal, certification.sampled)
         labels_left = max(1, settings.budget - len(so_far.of))
-        ranks = certification.next_posts(
+        request = certification.request(
             so_far, at_least=min(_BATCH, labels_left) if label else 1
         )
-        units = certification.texts.units(ranks)
+        units = certification.texts.units(request.ranks)
         certification.sampled.draw(units)
         next_rows = [rows[unit.post] for unit in units]
         if label is None or not next_rows:

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,7 +66,6 @@ def findings_of(
     missed_at_least = certification.settings.false_negative
     relevant = sum(label.relevant for label in labels.of.values())
     judged = judged_by(labels)
-    choice = certification.choice(claims, labels)
     if rate is not None:
         misses = (
             f" and misses at least {missed_at_least:g} of the relevant ones"
@@ -113,7 +111,7 @@ def findings_of(
             ],
         },
         "claims": [_claim(certification, claim) for claim in claims],
-        "choice": None if choice is None else asdict(choice),
+        "choice": certification.choice(claims, labels),
         "remarks": [*certification.remarks(), *labels.remarks()],
     }
 

@@ -261,19 +261,6 @@ class Request:
     best: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What the labels that the descent does not need can still bring.
-
-    Attributes:
-        labels: labels that are saved by stopping now.
-        posts: the best posts without a label for which they suffice.
-    """
-
-    labels: int
-    posts: int
-
-
 class Certification(SamplingPlan):
     """A plan to certify precision, and the findings of its labels; see `SamplingPlan`."""
 
@@ -472,12 +459,6 @@ class Certification(SamplingPlan):
             )
         return claims
 
-    def next_posts(
-        self, labels: Labels, *, extra_labels: int = 0, at_least: int = 1
-    ) -> list[int]:
-        """Ranks of the posts to label next; see `request`."""
-        return self.request(labels, extra_labels=extra_labels, at_least=at_least).ranks
-
     def request(
         self, labels: Labels, *, extra_labels: int = 0, at_least: int = 1
     ) -> Request:
@@ -507,8 +488,13 @@ class Certification(SamplingPlan):
             self._best_posts(self._claims(verdicts), verdicts, budget - n_labels), True
         )
 
-    def choice(self, claims: Sequence[Claim], labels: Labels) -> Choice | None:
-        """What the labels that are left can still bring; None while the descent needs labels."""
+    def choice(self, claims: Sequence[Claim], labels: Labels) -> dict[str, int] | None:
+        """What the labels that are left can still bring; None while the descent needs labels.
+
+        Returns:
+            ``labels``, which are saved by stopping now, and the best ``posts`` without a label for
+            which they suffice.
+        """
         verdicts = self.verdicts(labels)
         n_labels = len(labels.of)
         budget = self.settings.budget
@@ -516,8 +502,8 @@ class Certification(SamplingPlan):
             verdicts, n_labels, budget, 1
         ):
             return None
-        best = self._best_posts(claims, verdicts, budget - n_labels)
-        return Choice(budget - n_labels, len(best))
+        posts = self._best_posts(claims, verdicts, budget - n_labels)
+        return {"labels": budget - n_labels, "posts": len(posts)}
 
     def _needed(
         self, verdicts: KnownVerdicts, n_labels: int, budget: int, at_least: int
@@ -597,7 +583,7 @@ class Certification(SamplingPlan):
 
     def ask(self, labels: Labels) -> Unit | None:
         """The next post to label; None if the budget is spent or cannot show more."""
-        ranks = self.next_posts(labels)
+        ranks = self.request(labels).ranks
         return self.texts.units(ranks[:1])[0] if ranks else None
 
     def status(self, labels: Labels) -> str:

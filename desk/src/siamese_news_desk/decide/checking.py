@@ -250,9 +250,9 @@ def _brief(value: Any) -> str:
 
 def _is_of_this_program(made_with: Mapping[str, Any]) -> bool:
     """Whether a certificate was made by this version of the program, whose pages are the same."""
-    version = made_with.get("versions", {}).get("siamese-news")
     return (
-        version == __version__ and made_with.get("revision") == provenance()["revision"]
+        made_with.get("versions", {}).get("siamese-news") == __version__
+        and made_with.get("revision") == provenance()["revision"]
     )
 
 

@@ -66,7 +66,7 @@ def write_next_sheet(
 def _done(certification: Certification, labels: Labels) -> str:
     """That no label is needed, and whether there are posts without one."""
     posts = len(certification.population)
-    if not certification.next_posts(labels, extra_labels=posts):
+    if not certification.request(labels, extra_labels=posts).ranks:
         return (
             f"done: {counted(len(labels.of), 'label')} for every one of the "
             f"{counted(posts, 'post')}; none is left to label"

@@ -1,6 +1,5 @@
 """A certificate, and the recall of its list, as a part of the page of a report."""
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from siamese_news_desk.decide.certificate import sentence_of
 from siamese_news_desk.decide.certificate_page import answers_html
 from siamese_news_desk.decide.checking import check_certificate
 from siamese_news_desk.decide.plan.population import Population
-from siamese_news_desk.decide.plan.sealed_files import SEAL, seal_of
+from siamese_news_desk.decide.plan.sealed_files import SEAL, read_sealed
 
 _SAME = 1e-4  # scores of one search differ by less, whatever the format of its files
 
@@ -96,21 +95,11 @@ def _of_these(
 
 
 def _recall_of(path: Path, seal: str) -> dict[str, Any]:
-    try:
-        audit = json.loads(path.read_text(encoding="utf-8"))
-        certified = audit["settings"]["certificate"]["sha256"]
-        sealed = audit[SEAL]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    audit = read_sealed(path, "audit")
+    certified = (audit.get("settings") or {}).get("certificate") or {}
+    if certified.get("sha256") != seal:
         raise InputError(
-            f"{path}: is not the result of an audit below a certified list ({error}); expected the "
-            ".audit.json of audit --certificate"
-        ) from error
-    if seal_of(audit) != sealed:
-        raise InputError(
-            f"{path}: was changed after it was written; run audit --labels again"
+            f"{path}: is not about this certificate; expected the .audit.json of an audit below "
+            "its list (audit --certificate)"
         )
-    if certified != seal:
-        raise InputError(
-            f"{path}: is about another certificate; expected the audit below the list of this one"
-        )
-    return dict(audit)
+    return audit

@@ -366,8 +366,9 @@ class Goal(StoppingSettings):
         rules: list[Rule] = []
         if self.recall is not None:
             recall = float(Fraction(self.recall))
-            keys = population.keys(self.seed, "stopping")(0, size)
-            order = np.argsort(keys, kind="stable")
+            order = np.argsort(
+                population.keys(self.seed, "stopping")(0, size), kind="stable"
+            )
             if self.rule == RANDOM_FIRST:
                 rules.append(RandomPositives(recall, error, self.positives, order))
             else:
@@ -410,8 +411,7 @@ class Stopping(SamplingPlan):
             stopping.expect_criteria(options.get("criteria", ""))
             if options.get("needs_texts"):
                 stopping.expect_texts()
-            planned = asdict(stopping.goal)
-            if changed := changes(planned, asdict(goal)):
+            if changed := changes(asdict(stopping.goal), asdict(goal)):
                 raise InputError(
                     f"{path}: this file has another plan ({'; '.join(changed)}). What is fixed "
                     "before the first label cannot be changed afterwards: repeat its options, or "
@@ -542,8 +542,7 @@ class Stopping(SamplingPlan):
 
         def take_copies(ranks: Sequence[int]) -> bool:
             """Give posts the label of their text; whether the first one has it now."""
-            keys = self.texts.keys(ranks)
-            for rank, key in zip(ranks, keys, strict=True):
+            for rank, key in zip(ranks, self.texts.keys(ranks), strict=True):
                 if key in by_text:
                     by_rank.setdefault(rank, by_text[key])
             return bool(ranks) and ranks[0] in by_rank

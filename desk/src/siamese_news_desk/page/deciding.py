@@ -169,9 +169,9 @@ class Certificate(_Planned[Certification]):
         with self._guard:
             certification = self.opened()
             units = certification.texts.units(
-                certification.next_posts(
+                certification.request(
                     labels_in(self._log, certification.sampled), at_least=count
-                )
+                ).ranks
             )
             certification.sampled.draw(units)
             return [unit.post for unit in units]

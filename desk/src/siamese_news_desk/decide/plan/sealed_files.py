@@ -41,7 +41,7 @@ def made() -> dict[str, Any]:
 
 
 def read_sealed(
-    path: Path, record_kind: Literal["plan", "certificate"]
+    path: Path, record_kind: Literal["plan", "certificate", "audit"]
 ) -> dict[str, Any]:
     """Read an object that `write_sealed` wrote, with the fields of its kind (`records`).
 
@@ -77,12 +77,12 @@ def read_sealed(
             "restore it: what is fixed before the first label cannot be changed afterwards"
         )
     try:
-        kind = (
-            Certificate
-            if record_kind == "certificate"
-            else PLANS.get(str(content.get("kind")), Plan)
-        )
-        fitting(content, kind)
+        kinds = {
+            "plan": PLANS.get(str(content.get("kind")), Plan),
+            "certificate": Certificate,
+            "audit": dict[str, Any],
+        }
+        fitting(content, kinds[record_kind])
     except ValueError as error:
         raise InputError(
             f"{path}: not a {record_kind} as this program writes it ({error}); restore the file"
