@@ -8,8 +8,8 @@ posts read, copies left out, until 95% are found; the labels until a recall is s
 rule of buscarpy over the same learned order; and orders joined with machines of known error, and
 with all-MiniLM-L6-v2 on three lists.
 
-Lists, searched once and kept in FOLDER (``--groups`` takes some of the collections, ``--quick``
-three lists of each): each seed of ``events-dev``; 8 times 100 random fact checks of
+Lists, searched once and kept in FOLDER (``--groups`` takes some of the collections, ``--most``
+so many lists of each): each seed of ``events-dev``; 8 times 100 random fact checks of
 ``factcheck-dev`` as one list; the stories of ``fox-comments`` and ``dast-da``, the languages of
 ``claims-dev`` and the draws of ``politifact-dev`` as in `dev_lists`; ``usatoday-cnn``'s training
 events of 100 posts and more among some 43,000 posts; and ``crisislex-boston``, a test, for
@@ -742,7 +742,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lists", type=Path, required=True)
     parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS)
-    parser.add_argument("--quick", action="store_true", help="three lists of a group")
+    parser.add_argument("--most", type=int, help="lists of a group")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--mix")
     parts = ("speed", "learning", "queue", "reading", "recall", "machines")
@@ -751,12 +751,10 @@ def main() -> None:
     if "speed" in options.parts:
         speed()
     if "learning" in options.parts:
-        pools = ranked_pools(
-            options.lists, options.groups, 3 if options.quick else None
-        )
+        pools = ranked_pools(options.lists, options.groups, options.most)
         table(pools, options.mix, options.seeds)
     if "queue" in options.parts:
-        queue(ranked_pools(options.lists, options.groups, 3 if options.quick else None))
+        queue(ranked_pools(options.lists, options.groups, options.most))
     groups = [group for group in FIRST_GROUPS if group in options.groups]
     if "reading" in options.parts:
         reading(options.lists, groups, options.mix)

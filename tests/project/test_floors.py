@@ -32,13 +32,16 @@ STEP = {
         room: number for number, rooms in enumerate(STEPS_OF_THE_DESK) for room in rooms
     },
 }
-# What the desk builds on: errors, files, terminal, readers, results, the query and its output.
+# What the desk builds on: errors, files, terminal, readers, results, the query and its output; and
+# the star that ships, whose vectors orders are learned from.
 FOR_THE_DESK = (
     "errors",
     "utils",
     "text.spaceless",
     "text.tokens",
     "data",
+    "model.text_model",
+    "model.loading",
     "search.clusters",
     "search.result_files",
     "search.partial_results",

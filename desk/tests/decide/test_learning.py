@@ -10,6 +10,9 @@ from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score
 
 from siamese_news.errors import InputError
+from siamese_news.model.loading import model_of
+from siamese_news.model.text_model import STAR
+from siamese_news_desk.decide import learning_views
 from siamese_news_desk.decide.bounds.hypergeometric import interval
 from siamese_news_desk.decide.learning import learn, next_posts
 from siamese_news_desk.decide.learning_examples import (
@@ -22,7 +25,6 @@ from siamese_news_desk.decide.learning_examples import (
 from siamese_news_desk.decide.learning_judgment import (
     agreement_by_chance,
     coincidence_of,
-    represented_by,
 )
 from siamese_news_desk.decide.learning_views import (
     PostWords,
@@ -301,6 +303,36 @@ def test_a_mixture_believes_the_prediction_that_expects_held_out_labels():
     np.testing.assert_allclose(even.odds, right.odds)
 
 
+def test_vectors_tell_what_words_cannot(monkeypatch):
+    """Posts that share no word, with vectors that tell the relevant ones."""
+    size = 1200
+    relevant = np.arange(size) < 200
+    generator = np.random.default_rng(0)
+    scores = relevant + generator.normal(0, 1.2, size)
+    told = np.where(relevant[:, None], [0.5, 0.0], [0.0, 0.5])
+    vectors = told + generator.normal(0, 0.1, (size, 2))
+    monkeypatch.setattr(PostWords, "vectors", lambda *_: csr_array(vectors))
+    words = PostWords.of([f"word{n}" for n in range(size)])
+    verdicts = labeled(scores, relevant, 60)
+    found = learn(words, scores, verdicts, np.arange(size))
+    assert found.judgment.information > CHOSEN.gained
+    gain = rest(found.scores, relevant, verdicts) - rest(scores, relevant, verdicts)
+    assert gain > 0.1
+
+
+def test_each_text_is_read_once_and_its_vector_is_that_of_the_star(monkeypatch):
+    texts = ["the river is in my cellar", "a concert on the stage", "the levee broke"]
+    words = PostWords.of(texts)
+    vectors = model_of(STAR).encode_posts([texts[0], texts[2]])
+    centered = vectors - vectors.mean(axis=0)
+    expected = 0.5 * centered / np.linalg.norm(centered, axis=1, keepdims=True)
+    found = words.vectors(np.array([0, 2])).toarray()
+    np.testing.assert_allclose(found[[0, 2]], expected, atol=1e-6)
+    assert not found[1].any()
+    monkeypatch.setattr(learning_views, "_star", None)
+    np.testing.assert_array_equal(words.vectors(np.array([0, 2])).toarray(), found)
+
+
 def test_the_same_labels_give_the_same_order():
     words, scores, relevant = made(3, telling=True, size=900)
     verdicts = labeled(scores, relevant, 50)
@@ -354,20 +386,3 @@ def test_weights_are_where_the_loss_is_least():
 
     assert found[1] > 0.05 and 0 < found[3] < 4 * found[1]  # at no bound
     np.testing.assert_allclose(approx_fprime(found, loss), 0, atol=1e-3)
-
-
-def test_labels_represent_the_posts_around_them():
-    generator = np.random.default_rng(0)
-    scores = generator.normal(size=3000)
-    below = generator.choice(3000, 2000, replace=False)
-    rows = generator.choice(3000, 80, replace=False)
-    below = np.setdiff1d(below, rows)
-    found = represented_by(scores, rows, below, 500)
-    ranks = np.argsort(np.argsort(-scores)).tolist()
-    part = [int(math.log2(rank / 100 + 1)) for rank in ranks]
-    far = set(below.tolist())
-    for place, row in enumerate(rows.tolist()):
-        posts = sum(part[n] == part[row] and n not in far for n in range(3000))
-        labels = sum(part[n] == part[row] for n in rows.tolist())
-        assert found[place] == pytest.approx(max(posts / labels, 1))
-    assert np.all(found[80:] == len(below) / 500)

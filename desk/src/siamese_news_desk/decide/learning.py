@@ -2,11 +2,12 @@
 
 Labels mostly come from the top, where a word may count against a post although further down it
 counts for it; so random posts from far down, which are almost all not relevant, are also used to
-learn. Two views of the words are mixed, by how likely they make labels that were not learned from:
+learn. Two views of the posts are mixed, by how likely they make labels that were not learned from:
 
 - a regression and naive Bayes on the words alone, whose prediction is added to the score of the
   search with a weight that is nothing without evidence;
-- a regression on the words next to the score of the search, so that they only correct it.
+- a regression on the words and on vectors by the star that ships, next to the score of the search,
+  so that they only correct it.
 
 The order is used if it explains labels better than the search, and if labels go with words better
 than labels dealt at random would.
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.learning_examples import (
@@ -48,6 +50,9 @@ MACHINE = 1.0
 
 # Parts of the posts: from the top of the order, uncertain ones, and random ones.
 TEACHING, FINDING, READING = "1:1:2", "3:1:0", "1:0:0"
+
+# The best posts that have vectors: 1,500 texts cost a second.
+_BEST = 5000
 
 # The numbers of labels from which `mix_after` takes the second and the third of them.
 _FINDING_FROM = 50
@@ -208,13 +213,16 @@ def learn(
     generator = np.random.default_rng(seed)
     examples = examples_of(scores, verdicts, groups, generator)
     folds = folds_of(examples.relevant, examples.groups, generator)
-    learned, typical = learn_words(words, examples)
-    features = words.features[:, learned.columns]
+    columns, by_words, typical = learn_words(words, examples)
+    features = words.features[:, columns]
     unseen = unseen_words(features, examples, folds)
-    trial = _trial(machine, scores, examples, folds, unseen)
-    added, shares = added_up(trial.views, learned.prediction, unseen, examples, folds)
-    base = np.stack(trial.views, axis=1) @ (shares / shares[0])
-    prediction = added.mixed_with(corrected(features, base, examples, folds), examples)
+    views, chance, added = _trial(machine, scores, examples, folds, unseen)
+    total, shares = added_up(views, by_words, unseen, examples, folds)
+    base = np.stack(views, axis=1) @ (shares / shares[0])
+    best = np.argsort(-scores, kind="stable")[:_BEST]
+    vectors = words.vectors(np.union1d(best, examples.rows))
+    joined = sparse.csr_array(sparse.hstack([features, vectors]))
+    prediction = total.mixed_with(corrected(joined, base, examples, folds), examples)
     return Feedback(
         relevant=int(examples.relevant.sum()),
         irrelevant=examples.labels - int(examples.relevant.sum()),
@@ -222,22 +230,13 @@ def learn(
         odds=prediction.odds,
         far=examples.far,
         judgment=judgment_of(
-            features, examples, folds, trial.views[0], prediction, generator
+            features, examples, folds, views[0], prediction, generator
         ),
-        chance=trial.chance,
-        added=trial.added,
-        uses_machine=len(trial.views) > 1,
+        chance=chance,
+        added=added,
+        uses_machine=len(views) > 1,
         words=typical,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """Whether a machine counts: the `views` in use (N,), the search first; see `Feedback`."""
-
-    views: list[NDArray[np.float64]]
-    chance: float = 1.0
-    added: float = 0.0
 
 
 def _trial(
@@ -246,11 +245,14 @@ def _trial(
     examples: Examples,
     folds: NDArray[np.int64],
     unseen: NDArray[np.float64],
-) -> _Trial:
-    """Compare a machine's verdicts (N,) with the labels; `unseen` (n,) is the words' prediction."""
+) -> tuple[list[NDArray[np.float64]], float, float]:
+    """Compare a machine's verdicts (N,) with the labels; `unseen` (n,) is the words' prediction.
+
+    Returns the views in use (N,), the search first, and `chance` and `added` of `Feedback`.
+    """
     views = [standardized(scores)]
     if machine is None:
-        return _Trial(views)
+        return views, 1.0, 0.0
     chance = agreement_by_chance(
         machine[examples.rows[: examples.labels]],
         examples.relevant[: examples.labels],
@@ -265,7 +267,7 @@ def _trial(
         for seen in (views, joined)
     )
     counts = chance < CHOSEN.chance and without - with_it > CHOSEN.nats
-    return _Trial(joined if counts else views, chance, without - with_it)
+    return joined if counts else views, chance, without - with_it
 
 
 def unjudged(

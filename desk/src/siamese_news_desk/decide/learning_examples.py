@@ -28,7 +28,6 @@ class Constants:
         far_rank: ... from below a third of the pool, or from below this rank.
         far_weight: their total weight: that of the labeled posts not relevant, or at least this.
         far_relevant: they are not used if a larger share of the labeled posts there is relevant.
-        finest: ranks of the first band in which labels represent each other; then 200, 400 ...
         search: mean and strength of the normal prior of the weight of the search.
         machine: those of a machine: it counts nothing until labels bear it out.
         words: those of the words; the strength is divided by the labels of the rarer kind.
@@ -46,11 +45,10 @@ class Constants:
     folds: int = 5
     strength: float = 3.0
     smoothing: float = 0.3
-    far_posts: int = 1500
+    far_posts: int = 500
     far_rank: int = 8000
     far_weight: float = 10.0
     far_relevant: float = 0.05
-    finest: int = 100
     search: tuple[float, float] = (1.0, 1.0)
     machine: tuple[float, float] = (0.0, 1.0)
     words: tuple[float, float] = (0.0, 30.0)
@@ -81,7 +79,6 @@ class Examples:
         weights: (n,) in learning.
         groups: (n,) clusters of near-duplicates, numbered from 0.
         labels: number of labeled posts, which come first.
-        below: places of all posts from which the far ones were drawn.
     """
 
     rows: NDArray[np.int64]
@@ -89,7 +86,6 @@ class Examples:
     weights: NDArray[np.float64]
     groups: NDArray[np.int64]
     labels: int
-    below: NDArray[np.int64]
 
     @property
     def far(self) -> int:
@@ -127,7 +123,6 @@ def examples_of(
         weights,
         np.unique(groups[rows], return_inverse=True)[1],
         len(labeled),
-        below,
     )
 
 

@@ -19,7 +19,8 @@ class Judgment:
     """What labels say of a learned order, where no post is judged by what was learned from it.
 
     Attributes:
-        search_precision: average precision of the search's order on the labeled and the far posts.
+        search_precision: average precision of the search's order on the labeled and the far posts, with
+            their weights in learning.
         learned_precision: the same of the learned order.
         information: log-likelihood gained over the odds of the search, in nats.
         coincidence: probability that labels dealt at random to the same posts would go with their
@@ -41,15 +42,22 @@ def judgment_of(
     generator: np.random.Generator,
 ) -> Judgment:
     """Compare the learned order with the search, whose standardized scores are `search` (N,)."""
+    from sklearn.metrics import average_precision_score
+
     rows = examples.rows
     labels = examples.labels
     alone = cross_validated(examples, folds, search[rows][:, None])
-    represented = represented_by(
-        learned.odds, rows[:labels], examples.below, examples.far
+    searched, judged = (
+        float(
+            average_precision_score(
+                examples.relevant, order, sample_weight=examples.weights
+            )
+        )
+        for order in (search[rows], learned.held_out)
     )
     return Judgment(
-        _weighted(examples.relevant, search[rows], represented),
-        _weighted(examples.relevant, learned.held_out, represented),
+        searched,
+        judged,
         surprise_of(examples, alone) - surprise_of(examples, learned.held_out),
         coincidence_of(
             features[rows[:labels]],
@@ -58,39 +66,6 @@ def judgment_of(
             generator,
         ),
     )
-
-
-def represented_by(
-    scores: NDArray[np.float64],
-    labeled: NDArray[np.int64],
-    below: NDArray[np.int64],
-    far: int,
-) -> NDArray[np.float64]:
-    """The number (n,) of posts of the pool that each labeled and far post represents in judging.
-
-    Labels come from where the learned order is high or uncertain, so each is weighted by the number
-    of posts around its rank. A far post represents all that could have been drawn, those at
-    `below`.
-    """
-    rank = np.empty(len(scores))
-    rank[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
-    band = np.log2(rank / CHOSEN.finest + 1).astype(int)
-    near = np.delete(band, below)
-    posts = np.bincount(near, minlength=band.max() + 1)
-    labels = np.bincount(band[labeled], minlength=band.max() + 1)
-    represented = np.maximum(posts / np.maximum(labels, 1), 1)[band[labeled]]
-    return np.concatenate([represented, np.full(far, len(below) / max(far, 1))])
-
-
-def _weighted(
-    is_relevant: NDArray[np.bool_],
-    scores: NDArray[np.float64],
-    times: NDArray[np.float64],
-) -> float:
-    """Average precision when each post counts `times` (n,)."""
-    order = np.argsort(-scores, kind="stable")
-    hits = times[order] * is_relevant[order]
-    return float(hits @ (np.cumsum(hits) / np.cumsum(times[order])) / hits.sum())
 
 
 def coincidence_of(

@@ -1,14 +1,18 @@
 """The views of a post that an order is learned from, and how much each counts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import expit
 
 from siamese_news.errors import InputError
+from siamese_news.model.loading import model_of
+from siamese_news.model.text_model import STAR, TextModel
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.utils.extras import needs
 from siamese_news_desk.decide.learning_examples import (
@@ -19,14 +23,18 @@ from siamese_news_desk.decide.learning_examples import (
 )
 
 _SHOWN = 8  # words for and against a post
+_LENGTH = 0.5  # of vectors; that of the words of a post is 1
 
 
 @dataclass(frozen=True, slots=True)
 class PostWords:
-    """The words of posts: sparse TF-IDF `features` (N, V), and the V `names`."""
+    """The words of posts: sparse TF-IDF `features` (N, V), and the V `names`; and their `texts`."""
 
     features: Any
     names: NDArray[np.str_]
+    texts: Sequence[str]
+    # The vectors of posts that were read, by place.
+    _vector_of: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> "PostWords":
@@ -47,21 +55,40 @@ class PostWords:
             raise InputError(
                 "the posts have no words; expected results with texts"
             ) from error
-        return cls(features, words.get_feature_names_out())
+        return cls(features, words.get_feature_names_out(), texts)
+
+    def vectors(self, rows: NDArray[np.int64]) -> Any:
+        """The vectors (N, D) of the posts in these rows by the star that ships; 0 for the others.
+
+        They are centered over the rows, and their length is .5.
+        """
+        unread = [row for row in rows.tolist() if row not in self._vector_of]
+        if unread:
+            vectors = _star().encode_posts([self.texts[row] for row in unread])
+            self._vector_of.update(zip(unread, vectors, strict=True))
+        known = np.stack([self._vector_of[row] for row in rows.tolist()])
+        centered = known - known.mean(axis=0)
+        lengths = np.linalg.norm(centered, axis=1, keepdims=True)
+        scaled = sparse.csr_array(_LENGTH * centered / np.maximum(lengths, 1e-9))
+        count = len(rows)
+        cells = np.ones(count, np.float32), (rows, np.arange(count))
+        return sparse.csr_array(cells, shape=(len(self.texts), count)) @ scaled
 
 
-@dataclass(frozen=True, slots=True)
-class WordView:
-    """What was learned from words: the `columns` that examples have, the `prediction` (N,)."""
-
-    columns: NDArray[np.int64]
-    prediction: NDArray[np.float64]
+@cache
+def _star() -> TextModel:
+    return model_of(STAR)
 
 
 def learn_words(
     words: PostWords, examples: Examples
-) -> tuple[WordView, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The prediction for the whole pool, and the words that count most for and against a post."""
+) -> tuple[
+    NDArray[np.int64], NDArray[np.float64], tuple[tuple[str, ...], tuple[str, ...]]
+]:
+    """The columns of the words that examples have, and the words' prediction (N,) for the pool.
+
+    Also returns the words that count most for and against a post.
+    """
     # Other words have no weight.
     columns = np.unique(words.features[examples.rows].indices)
     prediction, coefficients = _fit_words(
@@ -73,7 +100,7 @@ def learn_words(
         tuple(str(names[n]) for n in order[::-1][:_SHOWN] if coefficients[n] > 0),
         tuple(str(names[n]) for n in order[:_SHOWN] if coefficients[n] < 0),
     )
-    return WordView(columns, prediction), typical
+    return columns, prediction, typical
 
 
 def unseen_words(
@@ -154,9 +181,9 @@ def shares_of(
             weights @ (np.logaddexp(0, logits) - is_relevant * logits)
             + strength @ away**2 / 2
         )
-        rest = weights * (expit(logits) - is_relevant)
+        residuals = weights * (expit(logits) - is_relevant)
         return float(total), np.concatenate(
-            [[rest.sum()], judged.T @ rest + strength * away]
+            [[residuals.sum()], judged.T @ residuals + strength * away]
         )
 
     bounds = [(None, None), (0.05, None)] + [(0.0, None)] * (judged.shape[1] - 1)
@@ -205,18 +232,18 @@ class Prediction:
     intercept: float
     slope: float
 
-    def mixed_with(self, other: "Prediction", examples: Examples) -> "Prediction":
+    def mixed_with(self, rival: "Prediction", examples: Examples) -> "Prediction":
         """The mean of two predictions, each weighted by the likelihood of the held-out examples."""
-        less_surprised = surprise_of(examples, other.held_out) - surprise_of(
+        less_surprised = surprise_of(examples, rival.held_out) - surprise_of(
             examples, self.held_out
         )
-        mine = float(expit(less_surprised))
-        rest = 1 - mine
+        share = float(expit(less_surprised))
+        remainder = 1 - share
         return Prediction(
-            mine * self.odds + rest * other.odds,
-            mine * self.held_out + rest * other.held_out,
-            mine * self.intercept + rest * other.intercept,
-            mine * self.slope + rest * other.slope,
+            share * self.odds + remainder * rival.odds,
+            share * self.held_out + remainder * rival.held_out,
+            share * self.intercept + remainder * rival.intercept,
+            share * self.slope + remainder * rival.slope,
         )
 
 
@@ -248,13 +275,13 @@ def corrected(
     examples: Examples,
     folds: NDArray[np.int64],
 ) -> Prediction:
-    """Words that correct the search: a regression whose fixed offset is a multiple of its score.
+    """Words and vectors that correct the search: a regression whose fixed offset is its score.
 
-    Words then need not explain what the score explains. Multiple and strength are those that make
-    held-out examples most likely.
+    They then need not explain what a multiple of the score explains. Multiple and strength are those
+    that make held-out examples most likely.
 
     Args:
-        features: (N, V) words of posts.
+        features: (N, F) words and vectors of posts.
         base: (N,) the score of the search, standardized, with a machine's verdicts if they count.
         examples: n posts to learn from.
         folds: (n,)
@@ -308,9 +335,9 @@ def _fit_correction(
         total = weights @ (np.logaddexp(0, logits) - is_relevant * logits) + values[
             1:
         ] @ values[1:] / (2 * strength)
-        rest = weights * (expit(logits) - is_relevant)
+        residuals = weights * (expit(logits) - is_relevant)
         return float(total), np.concatenate(
-            [[rest.sum()], columns @ rest + values[1:] / strength]
+            [[residuals.sum()], columns @ residuals + values[1:] / strength]
         )
 
     if start is None:
