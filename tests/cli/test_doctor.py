@@ -102,7 +102,7 @@ def test_other_texts_and_unreadable_dates_are_named(tmp_path):
     assert (
         "could be the text as well: 'comment' (choose with --text-field)" in done.output
     )
-    assert "no dates were found; write those of 'Time' as 2018-11-10" in done.output
+    assert "1 date not understood (--date-format says how they are" in done.output
     done = doctor(path, "--text-field", "comment")
     assert "could be the text" not in done.output
     path.write_text("id,text\n1,the post\n")
