@@ -182,11 +182,16 @@ def folds(details: str) -> bool:
 def is_wide(item: Made) -> bool:
     """Whether what is published goes above ours, not beside it.
 
-    It does where a table is too wide for half a page, and where it is a few words alone.
+    It does where a table is too wide for half a page, where it is a few words alone, and where ours
+    are several tables, which fill the width next to each other.
     """
     published = item.exhibit.published.tables if item.exhibit.published else ()
-    return not published or any(
-        len(_columns(table)) > WIDE for table in (*published, *item.content.tables)
+    return (
+        not published
+        or len(item.content.tables) > 2
+        or any(
+            len(_columns(table)) > WIDE for table in (*published, *item.content.tables)
+        )
     )
 
 

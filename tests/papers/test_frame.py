@@ -169,6 +169,14 @@ def test_a_table_of_many_columns_has_the_width_of_the_page(tmp_path):
         assert f'<div class="{style}">' in page
 
 
+def test_several_tables_have_the_width_of_the_page_next_to_each_other(tmp_path):
+    for count, style in ((2, "beside"), (3, "beside wide")):
+        tables = [Table(f"Table {n}", [{"post": n}]) for n in range(count)]
+        exhibit = toy(lay_out=lambda results, tables=tables: Content(tables=tables))
+        page = lay_out(exhibit, tmp_path / str(count)).read_text(encoding="utf-8")
+        assert f'<div class="{style}">' in page
+
+
 def test_marks_of_significance_are_small_and_numbers_stand_at_the_right(tmp_path):
     rows = [
         {"system": "one", "AP": "0.25 ±0.01 ↑1,12", "topics": "1,940", "seeds": "3"},
