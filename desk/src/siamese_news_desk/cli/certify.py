@@ -123,12 +123,8 @@ def certify(
         echo(remark)
     for claim in content["claims"]:
         typer.echo(sentence_of(content, claim))
-    if written.lists is not None:
-        echo(f"{written.lists}: the posts of the list")
-    if written.earlier is not None:
-        echo(
-            f"{written.earlier}: the certificate of the labels before, with its list and page"
-        )
+    for file in written:
+        echo(file)
     if advice := left_sentence(content):
         echo(advice)
     for sentence in write_next_sheet(

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -124,26 +124,19 @@ def _gaps(certification: Certification, labels: Labels) -> int:
     return labeled.count(False)
 
 
-class Written(NamedTuple):
-    """The files of a certificate; see `write_files`."""
-
-    lists: Path | None
-    earlier: Path | None
-
-
 def write_files(
     certification: Certification,
     claims: Sequence[Claim],
     content: Mapping[str, Any],
     page: str,
-) -> Written:
+) -> list[str]:
     """Write a certificate, its page and its lists next to the plan.
 
     Only files of an earlier certificate of the same plan are replaced, and not if that one was
     final: if its labels could certify no more and now there are others, its files get another name.
 
     Returns:
-        The file of the lists, None without one; and that of an earlier, final certificate.
+        The file of the lists, if there are any, and that of an earlier, final certificate, in words.
 
     Raises:
         InputError: one of the files is of another plan, or was not written by this program.
@@ -167,9 +160,14 @@ def write_files(
     write_sealed(path, content)
     with atomic_write(page_file) as stream:
         stream.write(readable_name(page))
-    return Written(
-        lists if write_lists(lists, certification, claims) else None, earlier
-    )
+    written = []
+    if write_lists(lists, certification, claims):
+        written.append(f"{lists}: the posts of the list")
+    if earlier is not None:
+        written.append(
+            f"{earlier}: the certificate of the labels before, with its list and page"
+        )
+    return written
 
 
 def _moved(
