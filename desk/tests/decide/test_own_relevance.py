@@ -107,7 +107,7 @@ def test_the_map_is_the_best_one_by_labels_and_priors(tmp_path, known):
         shift, slope = values
         total = shift + np.exp(slope) * logits
         likely = np.logaddexp(0, np.where(truth, -total, total)).sum()
-        return likely + (shift / 3) ** 2 / 2 + (slope / 0.7) ** 2 / 2
+        return likely + (shift / 4) ** 2 / 2 + slope**2 / 2
 
     own = OwnRelevance.of(estimates_of(results), labels)
     shift, slope = minimize(unlikely, np.zeros(2)).x

@@ -1,6 +1,6 @@
 """Relevance that becomes the user's own: which posts to label for it, and the map that they give.
 
-The labels choose a shift a and a slope b of the logits, with priors a ~ N(0, 3) and log b ~ N(0, .7)
+The labels choose a shift a and a slope b of the logits, with priors a ~ N(0, 4) and log b ~ N(0, 1)
 (Platt 1999, with priors in place of his targets). The posts to label are spread evenly over the
 logarithm of their ranks, because the best posts say nothing about the others. No random order chose
 them, so no certificate follows from these labels.
@@ -29,8 +29,8 @@ LABELS, FEWEST, MOST = 20, 10, 100
 Floats = NDArray[np.float64]
 
 # The maps to choose from, and the standard deviations of the priors.
-_SHIFTS, _SLOPES = np.linspace(-9, 9, 181)[:, None], np.exp(np.linspace(-2.4, 2.1, 91))
-_SHIFT, _SLOPE = 3.0, 0.7
+_SHIFTS, _SLOPES = np.linspace(-9, 9, 361)[:, None], np.exp(np.linspace(-2.4, 2.1, 181))
+_SHIFT, _SLOPE = 4.0, 1.0
 _DRAWS = 200  # maps that fit the labels, for the ranges
 _CUTS = (0.5, 0.2, 0.1, 0.05)
 
