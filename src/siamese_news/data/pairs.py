@@ -95,7 +95,9 @@ def read_pairs(path: str | Path, columns: Mapping[str, str] = {}) -> Collection:
         raise InputError(
             f"{table}: no pair in the file, only a header; expected a pair a row"
         )
-    return Collection(name=_name(table), articles=articles, posts=posts, qrels=qrels)
+    return Collection(
+        name=table.name.split(".")[0], articles=articles, posts=posts, qrels=qrels
+    )
 
 
 def splits_in(path: str | Path, columns: Mapping[str, str] = {}) -> set[str]:
@@ -124,10 +126,6 @@ def _our_names(table: Path, columns: Mapping[str, str]) -> dict[str, str]:
         names |= {n: f"other {n}" for n, name in names.items() if name == ours}
         names[normal(theirs)] = ours
     return names
-
-
-def _name(table: Path) -> str:
-    return table.name.split(".")[0]
 
 
 def _layout(table: Path) -> Table:

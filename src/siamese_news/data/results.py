@@ -3,16 +3,17 @@
 import csv
 import json
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.data.columns import KINDS, ResultMeta
+from siamese_news.data.columns import ResultMeta, ResultRow
 from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import LINE_CAP, decode_whole, read_lines
 from siamese_news.data.records import clean_text
@@ -299,23 +300,11 @@ def read_table(path: Path) -> Any:
 
 def _typed(where: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """A row with the numbers and lists that a table of text has as text."""
-    values: dict[str, Any] = {}
-    for name, value in row.items():
-        kind = KINDS.get(name, "text")
-        if isinstance(value, str) and kind != "text":
-            try:
-                value = _FROM_TEXT[kind](value) if value else None
-            except ValueError:
-                raise InputError(
-                    f"{where}: field '{name}' is {value!r}, expected a {kind} number"
-                ) from None
-        values[name] = value
-    return values
-
-
-# As `write_rows` writes them.
-_FROM_TEXT: dict[str, Callable[[str], Any]] = {
-    "number": float,
-    "whole": int,
-    "terms": lambda cell: cell.split("; "),
-}
+    cells = {name: cell for name, cell in row.items() if cell != ""}
+    if isinstance(terms := cells.get("terms"), str):
+        cells["terms"] = terms.split("; ")  # as `write_rows` joins them
+    try:
+        values = msgspec.convert(cells, ResultRow, strict=False)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{where}: {error}; expected results of a search") from error
+    return {**dict.fromkeys(row), **cells, **values}

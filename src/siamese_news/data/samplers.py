@@ -35,10 +35,6 @@ class _BatchSampler(Sampler[T]):
     def __init__(
         self, *, seed: int, rank: int, world: int, one_epoch: bool = False
     ) -> None:
-        if not 0 <= rank < world:
-            raise ValueError(
-                f"rank is {rank} of world {world}, expected 0 <= rank < world"
-            )
         self.seed = int(seed)
         self.rank = rank
         self.world = world
