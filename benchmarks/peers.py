@@ -1,6 +1,6 @@
 """The index next to engines that keep posts on disk: python -m benchmarks.peers.
 
-    python -m benchmarks.peers [--posts 250000]
+    python -m benchmarks.peers [--posts 250000] [--only tantivy]
 
 Needs ``pip install bm25s tantivy``. The posts of the times are those of `benchmarks.real_posts`, the
 seeds the first of Signal1M, whose own posts and judgments give the mean average precision (MAP) of
@@ -22,14 +22,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import machine
-from benchmarks.real_posts import LAUNCH, row, texts
-from siamese_news.data.articles import read_articles
-from siamese_news.data.sources import open_source
-from siamese_news.metrics import evaluate_run
-from siamese_news.text.content_words import ENGLISH_STOP_WORDS
-from siamese_news.utils.markdown import markdown_table
-from siamese_news.utils.provenance import provenance
 
 TOP = 1000
 ADDED = 10_000
@@ -41,6 +33,8 @@ Texts = Iterator[tuple[str, str]]
 
 def words_of_seed(text: str) -> list[str]:
     """The different words of a seed but stop words, in their order."""
+    from siamese_news.text.content_words import ENGLISH_STOP_WORDS
+
     words = dict.fromkeys(re.findall(r"[a-z0-9]+", text.lower()))
     return [word for word in words if word not in ENGLISH_STOP_WORDS]
 
@@ -69,12 +63,12 @@ class Tantivy:
 
     add = build
 
-    def search(self, folder: Path, seeds: Iterable[str]) -> Iterator[list[str]]:
-        """The ids of the best posts of each seed, best first."""
+    def search(self, folder: Path, seeds: Iterable[list[str]]) -> Iterator[list[str]]:
+        """The ids of the best posts of each seed, given by its words, best first."""
         index = self._open(folder)
         searcher = index.searcher()
         for seed in seeds:
-            query = index.parse_query(" ".join(words_of_seed(seed)), ["text"])
+            query = index.parse_query(" ".join(seed), ["text"])
             hits = searcher.search(query, TOP, count=False).hits
             yield [searcher.doc(address)["id"][0] for _, address in hits]
 
@@ -98,12 +92,12 @@ class Fts5:
         with self._open(folder) as database:
             database.executemany("insert into posts values (?, ?)", posts)
 
-    def search(self, folder: Path, seeds: Iterable[str]) -> Iterator[list[str]]:
-        """The ids of the best posts of each seed, best first."""
+    def search(self, folder: Path, seeds: Iterable[list[str]]) -> Iterator[list[str]]:
+        """The ids of the best posts of each seed, given by its words, best first."""
         database = self._open(folder)
         ask = f"select id from posts where posts match ? order by rank limit {TOP}"
         for seed in seeds:
-            query = " OR ".join(f'"{word}"' for word in words_of_seed(seed))
+            query = " OR ".join(f'"{word}"' for word in seed)
             yield [id for (id,) in database.execute(ask, [query])]
 
 
@@ -124,14 +118,16 @@ class Bm25s:
 
     add = None
 
-    def search(self, folder: Path, seeds: Iterable[str]) -> Iterator[list[str]]:
-        """The ids of the best posts of each seed, best first."""
+    def search(self, folder: Path, seeds: Iterable[list[str]]) -> Iterator[list[str]]:
+        """The ids of the best posts of each seed, given by its words, best first."""
         import bm25s
 
         ids = json.loads((folder / "ids.json").read_text(encoding="utf-8"))
         index = bm25s.BM25.load(str(folder), mmap=True)
         for seed in seeds:
-            tokens = bm25s.tokenize([seed], stopwords="en", show_progress=False)
+            tokens = bm25s.tokenize(
+                [" ".join(seed)], stopwords="en", show_progress=False
+            )
             rows, _ = index.retrieve(
                 tokens, k=min(TOP, len(ids)), show_progress=False, n_threads=1
             )
@@ -145,7 +141,8 @@ def step(name: str, engine: str, folder: Path, source: Path, out: Path) -> None:
     """One step of an engine, in the process that is measured."""
     action = getattr(ENGINES[engine](), name)
     if name == "search":
-        seeds = (article.full_text for article in read_articles([source]))
+        lines = source.read_text(encoding="utf-8").splitlines()
+        seeds = (json.loads(line)["words"] for line in lines)
         out.write_text(json.dumps(list(action(folder, seeds))), encoding="utf-8")
         return
     with source.open("rb") as lines:
@@ -155,6 +152,8 @@ def step(name: str, engine: str, folder: Path, source: Path, out: Path) -> None:
 
 def cpu(arguments: Sequence[Any]) -> float:
     """CPU seconds of a process of Python."""
+    from benchmarks.real_posts import LAUNCH
+
     done = subprocess.run(
         [sys.executable, "-c", LAUNCH, sys.executable, *map(str, arguments)],
         capture_output=True,
@@ -210,7 +209,14 @@ def lists_of(out: Path, ids: Sequence[str]) -> dict[str, list[str]]:
 def write_seeds(path: Path, articles: Iterable[Any]) -> None:
     """Write seeds as JSON lines."""
     lines = (
-        json.dumps({"_id": article.id, "title": article.title, "text": article.text})
+        json.dumps(
+            {
+                "_id": article.id,
+                "title": article.title,
+                "text": article.text,
+                "words": words_of_seed(article.full_text),
+            }
+        )
         for article in articles
     )
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -220,6 +226,9 @@ def figures(
     command: Callable[..., list[Any]], folder: Path, can_add: bool
 ) -> dict[str, Any]:
     """Times, bytes and MAP of one engine; `folder` has the files that `main` wrote."""
+    from siamese_news.data.sources import open_source
+    from siamese_news.metrics import evaluate_run
+
     index, judged, out = folder / "index", folder / "judged", folder / "out"
     cells: dict[str, Any] = {}
     cells["build, s"] = cpu(command("build", index, folder / "posts.jsonl", out))
@@ -249,6 +258,7 @@ def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--posts", type=int, default=250_000)
+    parser.add_argument("--only", help="a part of the names of those to measure")
     for name in ("--step", "--engine"):
         parser.add_argument(name, help=argparse.SUPPRESS)
     for name in ("--folder", "--source", "--out"):
@@ -257,6 +267,13 @@ def main() -> None:
     if options.step:
         step(options.step, options.engine, options.folder, options.source, options.out)
         return
+    # Not for a step: the process that is measured imports what its engine needs.
+    from benchmarks.measure import machine
+    from benchmarks.real_posts import row, texts
+    from siamese_news.data.sources import open_source
+    from siamese_news.utils.markdown import markdown_table
+    from siamese_news.utils.provenance import provenance
+
     collection = open_source("signal1m")
     articles = list(collection.articles.values())
     stream = enumerate(texts(Path(os.environ["SIAMESE_NEWS_DATA"])))
@@ -280,6 +297,8 @@ def main() -> None:
             **{engine: of_engine(engine) for engine in ENGINES},
         }
         for label, command in commands.items():
+            if options.only and options.only not in label:
+                continue
             can_add = label not in ENGINES or ENGINES[label].add is not None
             for file in ("index", "judged"):
                 subprocess.run(["rm", "-rf", folder / file], check=True)
