@@ -22,7 +22,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-
 TOP = 1000
 ADDED = 10_000
 SEEDS = 14
