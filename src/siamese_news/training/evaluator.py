@@ -1,9 +1,12 @@
 """A callback that evaluates a model on further sets while it is trained."""
 
+from typing import cast
+
 import pytorch_lightning as pl
 from typing_extensions import override
 
 from siamese_news.data.sources import evaluation_set, open_source
+from siamese_news.model.siamese import Model
 from siamese_news.training.distributed import on_first_process
 from siamese_news.training.module import ranking_figures
 
@@ -49,7 +52,7 @@ class Evaluator(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule
     ) -> None:
         figures = on_first_process(
-            lambda: ranking_figures(pl_module.model, self.evaluation)
+            lambda: ranking_figures(cast(Model, pl_module.model), self.evaluation)
         )
         for key, value in figures.items():
             pl_module.log(f"{self.name}/{key}", value, sync_dist=True)
