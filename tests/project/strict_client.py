@@ -16,7 +16,6 @@ from siamese_news import (
     SiameseModule,
     StarEncoder,
     build_encoder,
-    open_model,
     open_posts,
     read_articles,
 )
@@ -57,7 +56,9 @@ def train(folder: Path) -> float:
         return 0.0
     articles: list[Article] = list(read_articles(folder))
     posts: list[Post] = list(open_posts(folder))
-    similarity = model.encode_posts(["so wet"]) @ open_model().encode(["so wet"]).T
+    similarity = (
+        model.encode_posts(["so wet"]) @ Model.pretrained().encode_posts(["so wet"]).T
+    )
     return (
         float(similarity[0, 0])
         + size

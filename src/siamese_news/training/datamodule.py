@@ -12,8 +12,6 @@ from typing import (
     NotRequired,
     TypedDict,
     Unpack,
-    get_origin,
-    get_type_hints,
 )
 
 import numpy as np
@@ -82,7 +80,7 @@ class Ranked(TypedDict):
     one_story: NotRequired[bool]
 
 
-class Split(TypedDict):
+class Split(TypedDict, total=False):
     """New splits; see `resplit`."""
 
     by: SplitBy
@@ -90,7 +88,7 @@ class Split(TypedDict):
     seed: int
 
 
-class Batching(TypedDict):
+class Batching(TypedDict, total=False):
     """What a batch is; see `ArticleBatchSampler` and `PairBatchSampler`."""
 
     kind: Literal["articles", "pairs"]
@@ -100,7 +98,7 @@ class Batching(TypedDict):
     pairs_per_batch: int
 
 
-class Limits(TypedDict):
+class Limits(TypedDict, total=False):
     """How many tokens of a text are read, and which end of a longer one."""
 
     article_tokens: int | None
@@ -211,15 +209,6 @@ def data_options(
 
 def check_options(data: Mapping[str, Any]) -> None:
     """Raise an `InputError` for unknown, missing and impossible options of the data."""
-    # As keyword arguments all options can be left out; merged, those that are NotRequired can.
-    hints = get_type_hints(DataOptions, include_extras=True)
-    expected = [
-        name for name, hint in hints.items() if get_origin(hint) is not NotRequired
-    ]
-    if missing := [name for name in expected if name not in data]:
-        raise InputError(
-            f"data: {', '.join(missing)} is missing; expected {', '.join(expected)}"
-        )
     for complaint in complaints("data", data, DataOptions):
         raise InputError(complaint)
     check_limits(data["limits"], "data.limits")

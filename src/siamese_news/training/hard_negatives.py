@@ -22,7 +22,7 @@ _TEACHER_WORDS = 150
 _ROWS = 256  # articles whose scores are sorted at one time
 
 
-class HardNegatives(TypedDict):
+class HardNegatives(TypedDict, total=False):
     """The values of ``data.hard_negatives``; see `hard_negatives`."""
 
     per_article: Number

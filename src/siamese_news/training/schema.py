@@ -130,7 +130,12 @@ def _complaints_of_mapping(
         yield from _wrong(key, value, kind)
         kinds, several = {}, True
     if is_typeddict(kind):
-        required = kind.__required_keys__
+        # A caller may leave out all of them, which are then merged with those of a file; what is
+        # merged lacks none but those that are NotRequired.
+        typed = get_type_hints(kind, include_extras=True).items()
+        required = frozenset(
+            name for name, hint in typed if get_origin(hint) is not NotRequired
+        )
     missing = [name for name in kinds if name in required and name not in value]
     if missing:
         yield f"{key}: {', '.join(missing)} is missing; expected {', '.join(kinds)}"
