@@ -289,27 +289,27 @@ def finish(
 
 def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
     """The counts of all parts; the window counts what the dates left out."""
-    sums = Counter[str]()
-    reasons = Counter[str]()
-    lost = Counter[str]()
-    examples = []
+    parts = [folder.read(index, "read.json") for index in range(folder.shards)]
+    windows = zip(*(read_part["window"] for read_part in parts), strict=True)
     window = opened.window
-    window.start()
-    for index in range(folder.shards):
-        read_part = folder.read(index, "read.json")
-        counts = read_part["counts"]
-        reasons.update(counts.pop("reasons"))
-        lost.update(counts.pop("lost"))
-        examples.append(counts.pop("example"))
-        unreadable = counts.pop("unreadable")  # each part looks at all files
-        sums.update(counts)
-        outside, undated, dated = read_part["window"]
-        window.outside += outside
-        window.undated += undated
-        window.dated += dated
-    example = next(filter(None, examples), "")
-    values: dict[str, Any] = {**sums, "unreadable": unreadable, "example": example}
-    return Counts(**values, reasons=dict(reasons), lost=dict(lost))
+    window.outside, window.undated, window.dated = map(sum, windows)
+    counts = [read_part["counts"] for read_part in parts]
+
+    def summed(name: str) -> dict[str, int]:
+        return dict(sum((Counter(of_part[name]) for of_part in counts), Counter[str]()))
+
+    values = {
+        name: sum(of_part[name] for of_part in counts)
+        for name, count in counts[0].items()
+        if isinstance(count, int)
+    }
+    values["unreadable"] = counts[0]["unreadable"]  # each part looks at all files
+    return Counts(
+        **values,
+        reasons=summed("reasons"),
+        lost=summed("lost"),
+        example=next(filter(None, (of_part["example"] for of_part in counts)), ""),
+    )
 
 
 def _take_duplicates(folder: ShardFolder) -> list[int]:
