@@ -15,7 +15,7 @@ from benchmarks.leaderboard.sweep import known, sweep_models
 from siamese_news.errors import InputError
 from siamese_news.model.folder import folder_sha256
 
-SHIPPED = ("shipped", "beside", "second_look")
+SHIPPED = ("shipped", "beside", "second_look", "rank")
 """Kinds of rows with the model that ships."""
 
 KINDS = (
@@ -44,7 +44,8 @@ class Row:
         options: of the system, fixed beforehand. ``of`` names the two rows of a ``mix``;
             ``encoder`` the sentence encoder of a ``beside`` or a ``second_look``. With
             ``distinct`` the articles tell different stories (``rank --distinct``), with ``rivals``
-            a post falls where it fits an unrelated article better (``rank``).
+            a post falls where it fits an unrelated article better. A ``rank`` is the whole ranking,
+            with the star's second look, of each article alone or of all ``together``.
         weights: for a ``mix``, the values of ``weight`` from which dev pools choose.
         tests: the tests it is scored on.
         peer: whether a user could have it without us: the strongest of these is what the paired

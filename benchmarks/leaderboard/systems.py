@@ -23,6 +23,9 @@ from siamese_news.model.loading import ExternalModel, model_of
 from siamese_news.model.text_model import PRETRAINED, TextModel
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.scoring.rivals import rival_weights
+from siamese_news.search.post_ranking import search
+from siamese_news.search.query import SHIPPED_STAR
+from siamese_news.search.scan import StreamPool
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.text.content_words import words_of
@@ -133,6 +136,9 @@ def open_row(
         return [
             Beside(encode, Model.load(f), **beside) for f in ground.board.folders(row)
         ]
+    if row.kind == "rank":
+        loaded = [Model.load(folder) for folder in ground.board.folders(row)]
+        return [Ranked(model, one_story=one_story, **row.options) for model in loaded]
     if row.kind == "second_look":
         folder = ground.sentences[row.options["encoder"]].folder
         loaded = [Model.load(folder) for folder in ground.board.folders(row)]
@@ -239,6 +245,36 @@ class LookAgain(ModelSystem):
                 again = [posts[place] for place in best.tolist()]
                 line[best] += look.added(number, again, line[best], scales, agreed)
         return lists / MILLION, seconds + time.process_time() - started
+
+
+class Ranked(ModelSystem):
+    """The ranking that `siamese-news rank` makes without an option: the star reads again.
+
+    Args:
+        model: the model that ships, or its replacement.
+        together: whether the articles are asked at once, so that they may be rivals.
+        options: of `open_scorer`.
+    """
+
+    def __init__(self, model: Model, *, together: bool = False, **options: Any) -> None:
+        super().__init__(model, **options)
+        self._together = together
+
+    def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
+        """See `System`; a post that several articles have among their best is read once."""
+        rivals = rival_weights(self.model, articles) if self._together else None
+        seeds = Seeds(
+            [Article(str(n), t) for n, t in enumerate(articles)], rivals=rivals
+        )
+        scorer = open_scorer(self.model, articles, **self._options)
+        look = SecondLook(SHIPPED_STAR, seeds)
+        pool = StreamPool([Post(str(n), text) for n, text in enumerate(posts)])
+        started = time.process_time()
+        ranking = search(scorer, seeds, pool, top=len(posts), second_look=look)
+        scores = np.zeros((len(articles), len(posts)))
+        for line, ranked in zip(scores, ranking, strict=True):
+            line[[int(item.post.id) for item in ranked]] = [r.score for r in ranked]
+        return scores, time.process_time() - started
 
 
 class Compared:
