@@ -20,7 +20,7 @@ from siamese_news.scoring.evidence import COMPARED, FIRST
 from siamese_news.scoring.lesson import Lesson, learn, shared_with
 from siamese_news.scoring.parts import score_parts
 from siamese_news.scoring.post_features import EncodedOnce, PostReader, Posts
-from siamese_news.scoring.rivals import FOUND, shared_stories
+from siamese_news.scoring.rivals import POSTS_PER_TEXT, FOUND, shared_stories
 from siamese_news.scoring.scorer import Content, Observer, ScoreParts, Scorer
 from siamese_news.text.languages import BACKGROUND, function_words, language_of_seed
 from siamese_news.text.token_ids import TokenIds
@@ -124,8 +124,11 @@ class MixtureScorer(Scorer):
         # Who asks for the very articles asks to tell those of one event apart.
         if self.lesson is None or self.setting.about == "article":
             return Scorer.shared_stories(self)
-        best = self.lesson.pool.candidates.best
-        texts = [best(article)[0][:FOUND] for article in range(len(self.setting))]
+        pool = self.lesson.pool
+        # In a small pool any two seeds share much of a long list.
+        count = min(FOUND, pool.counts.posts // POSTS_PER_TEXT)
+        best = pool.candidates.best
+        texts = [best(article)[0][:count] for article in range(len(self.setting))]
         return shared_stories(texts, self.lesson.alike)
 
     @override

@@ -22,9 +22,10 @@ _UNRELATED = 0.05
 _RELATED = 0.2
 # Rivals are looked for among so many best seeds of a post.
 _BEST = 10
-# Seeds that share this part of so many best texts find the same.
+# Seeds that share this part of so many best texts find the same; a pool has as many posts for each.
 _SHARED = 0.3
 FOUND = 100
+POSTS_PER_TEXT = 30
 # From the first on, how much a seed's best posts resemble each other says that they may be about one
 # event, and from the second on that they are. Chosen on development pools: articles of one event of
 # usatoday-cnn (train and dev), events-dev with all seeds as rivals, and pools of single stories.
