@@ -20,7 +20,7 @@ from siamese_news.scoring.evidence import COMPARED, FIRST
 from siamese_news.scoring.lesson import Lesson, learn, shared_with
 from siamese_news.scoring.parts import score_parts
 from siamese_news.scoring.post_features import EncodedOnce, PostReader, Posts
-from siamese_news.scoring.rivals import POSTS_PER_TEXT, FOUND, shared_stories
+from siamese_news.scoring.rivals import FOUND, POSTS_PER_TEXT, shared_stories
 from siamese_news.scoring.scorer import Content, Observer, ScoreParts, Scorer
 from siamese_news.text.languages import BACKGROUND, function_words, language_of_seed
 from siamese_news.text.token_ids import TokenIds
