@@ -426,7 +426,7 @@ def present(by_normal: Mapping[str, str], options: Iterable[str]) -> tuple[str, 
     return tuple(
         by_normal.get(n, n)
         for n in options
-        if n in normal_names or n.split(".")[0] in normal_names
+        if n in normal_names or ("." in n and n.split(".")[0] in normal_names)
     )
 
 
