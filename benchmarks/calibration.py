@@ -212,7 +212,7 @@ def _least(
         bound = weights.copy()
         bound[list(free)] = 0.0
         value, gradient = cost(weights)
-        return value + RIDGE * (bound @ bound) / 2, gradient + RIDGE * bound
+        return value + RIDGE * float(bound @ bound) / 2, gradient + RIDGE * bound
 
     best: Floats = minimize(
         ridged, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}
@@ -229,7 +229,7 @@ def _mixture(
     weight: Floats,
 ) -> dict[str, dict[str, float]]:
     """The weights of the three logits of a mixture; `number` is the list of each of N rows."""
-    of_lists = np.bincount(number, weight)
+    of_lists = np.bincount(number, weight).astype(np.float64)
     standards = [
         _Standard.of(asked, of_lists),
         _Standard.of(many, weight),
