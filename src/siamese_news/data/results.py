@@ -138,7 +138,9 @@ def _expect(path: Path, names: Sequence[str]) -> None:
 def _id(value: Any, where: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if not isinstance(value, str) or not value or clean_text(value) != value:
+    # An id may hold a NUL, which no text of ours does.
+    plain = value.replace("\0", "") if isinstance(value, str) else ""
+    if not isinstance(value, str) or not value or clean_text(plain) != plain:
         raise InputError(
             f"{where}: field 'post' is {value!r}; expected results of a search"
         )
