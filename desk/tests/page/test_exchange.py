@@ -229,7 +229,8 @@ def _blocks_done(folder):
     part, progress = (folder / f"results.parquet.part{end}" for end in ("", ".json"))
     if not part.exists() or not part.stat().st_size:
         return 0
-    return json.loads(progress.read_bytes())["progress"]["blocks"]
+    # The first line is JSON; the state of the scorer follows it.
+    return json.loads(progress.read_bytes().partition(b"\n")[0])["progress"]["blocks"]
 
 
 @pytest.mark.parametrize(
