@@ -81,6 +81,7 @@ def _agrees(run, encoder, texts, tolerance=1e-5):
             torch.testing.assert_close(run(*batch), expected, rtol=0, atol=tolerance)
 
 
+@pytest.mark.sampled(8)
 @every
 @pytest.mark.parametrize("train", [False, True])
 def test_a_hook_on_every_submodule_fires(encoder, inputs, train):
@@ -131,6 +132,7 @@ def test_hooks_of_all_modules_fire(encoder, inputs):
     assert set(fired) == parts
 
 
+@pytest.mark.sampled(3)
 @trained
 def test_a_hook_changes_the_result(encoder, inputs):
     before = encoder(*inputs)
@@ -271,6 +273,7 @@ def test_functional_call_takes_the_given_parameters(encoder, name, config, input
     assert not torch.allclose(called, encoder(*inputs))
 
 
+@pytest.mark.sampled(3)
 @trained
 def test_gradients_of_each_text_by_vmap(encoder, inputs):
     parameters = dict(encoder.named_parameters())
@@ -293,6 +296,7 @@ def test_gradients_of_each_text_by_vmap(encoder, inputs):
             torch.testing.assert_close(grads[key][row], expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.sampled(5)
 @every
 def test_a_copy_and_a_pickle_are_the_same_encoder(encoder, inputs):
     vectors = encoder(*inputs)
@@ -305,6 +309,7 @@ def test_a_copy_and_a_pickle_are_the_same_encoder(encoder, inputs):
         assert torch.equal(encoder(*inputs), vectors)
 
 
+@pytest.mark.sampled(6)
 @trained
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_activation_checkpointing(encoder, inputs, reentrant):
