@@ -66,8 +66,8 @@ class PostWords:
         if unread:
             vectors = _star().encode_posts([self.texts[row] for row in unread])
             self._vector_of.update(zip(unread, vectors, strict=True))
-        known = np.stack([self._vector_of[row] for row in rows.tolist()])
-        centered = known - known.mean(axis=0)
+        stacked = np.stack([self._vector_of[row] for row in rows.tolist()])
+        centered = stacked - stacked.mean(axis=0)
         lengths = np.linalg.norm(centered, axis=1, keepdims=True)
         scaled = sparse.csr_array(_LENGTH * centered / np.maximum(lengths, 1e-9))
         count = len(rows)
