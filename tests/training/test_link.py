@@ -241,7 +241,7 @@ def test_training_that_ends_before_the_first_validation_keeps_its_weights(tmp_pa
         tmp_path, "encoder=bag_idf", "trainer.max_epochs=-1", "trainer.max_steps=1"
     )
     assert row["epochs"] == 1 and (tmp_path / "model").is_dir()
-    with pytest.raises(InputError, match="could not find the monitored key.*dev/map"):
+    with pytest.raises(InputError, match="dev/mpa: no validation logs.*dev/map"):
         _run(tmp_path / "wrong", "encoder=bag_idf", "task.monitor=dev/mpa")
 
 
