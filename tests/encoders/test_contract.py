@@ -190,7 +190,7 @@ def test_empty_batch_and_no_columns(encoder):
     assert encoder(columns, columns.new_zeros(2, 0).bool()).isfinite().all()
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

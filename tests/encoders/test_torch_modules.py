@@ -239,7 +239,7 @@ def test_pruned_weights_are_masked_anew_after_a_step(encoder, inputs):
     assert not torch.allclose(encoder(*inputs), before), key
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @trained
 def test_weight_norm_counts(encoder, inputs):
     for key, part in _layers(encoder, nn.Linear, nn.Conv1d, nn.GRU):

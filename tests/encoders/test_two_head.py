@@ -83,7 +83,7 @@ def test_other_texts_change_no_factor(encoder, texts):
         torch.testing.assert_close(together[row, cut], alone[0], rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @cells
 def test_gradcheck_of_the_factors(name, kind, fresh, texts):
     encoder = fresh(name, kind)
