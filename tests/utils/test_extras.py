@@ -26,6 +26,7 @@ NAMES = {
     "hydra": "hydra-core",
     "sklearn": "scikit-learn",
     "markupsafe": "jinja2",
+    "huggingface_hub": "huggingface_hub",
 }
 # A finder that a process takes up at its start: what it blocks is as if it were not installed.
 BLOCK = """
