@@ -8,6 +8,9 @@ star's cosines without words. Figures are of one run each, on one thread.
 import argparse
 import logging
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +22,7 @@ from siamese_news.search.query import NO_LOOK
 from siamese_news.search.searcher import Searcher
 from siamese_news.utils.markdown import markdown_table
 
-SEARCHES = {
+SEARCHES: dict[str, tuple[Path | None, dict[str, Any]]] = {
     "words and small vectors (--second-look none)": (None, {"second_look": NO_LOOK}),
     "the default, with the star as second look": (None, {}),
     "star, vectors alone": (STAR, {"fusion": "vectors"}),
@@ -35,8 +38,7 @@ def row(
     searcher = Searcher(model)
     searcher.rank(articles[:1], posts[:100], **options)  # opens what is opened once
     used = [
-        seconds(lambda n=n: searcher.rank(articles[:n], posts, **options))
-        for n in counts
+        seconds(partial(searcher.rank, articles[:n], posts, **options)) for n in counts
     ]
     a_seed, for_posts = np.polyfit(counts, used, 1)
     cells = {
