@@ -32,6 +32,7 @@ from siamese_news.training.launch import is_first_process
 from siamese_news.training.link import encoder_labels, measure
 from siamese_news.training.module import SiameseModule
 from siamese_news.training.schedules import check_optimizer
+from siamese_news.training.schema import Number
 from siamese_news.training.teacher import TeacherOptions
 from siamese_news.training.trainer import (
     callbacks_of,
@@ -68,8 +69,8 @@ class DistilOptions(TypedDict):
     whitening: float | None
     stored: Literal["int8", "float32"]
     monitor: str | None
-    patience: int | None
-    bootstrap: int
+    patience: Number | None
+    bootstrap: Number
     tokenizer: dict[str, Any]
 
 

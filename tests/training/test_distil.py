@@ -29,6 +29,7 @@ from siamese_news.text.token_ids import TokenIds
 from siamese_news.train import check_groups, train
 from siamese_news.training import teacher
 from siamese_news.training.datamodule import SiameseDataModule
+from siamese_news.training.plain_options import plain_options
 
 SMALL = (
     "task=distil",
@@ -73,7 +74,9 @@ def trained(out, *overrides):
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(distil_data, "teacher_vectors", counted_words)
-        return train(config_of(*overrides), out)
+        config = config_of(*overrides)
+        plain_options(config)
+        return train(config, out)
 
 
 @pytest.fixture
@@ -398,7 +401,7 @@ def test_a_student_may_share_the_words_of_the_shipped_model(run, tmp_path):
         (("encoder=bag", "task.min_texts=0"), r"^task\.min_texts=0: expected 1 or"),
         (
             ("encoder=bag", "task.teacher.words=0"),
-            r"task\.teacher\.words=0: expected 1",
+            r"task\.teacher\.words=0: expected a whole number, 1",
         ),
         (("encoder=bag", "task.teacher.words=-1"), r"task\.teacher\.words=-1"),
         (
