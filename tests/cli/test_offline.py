@@ -1,28 +1,45 @@
 """No command and no kind of model opens a connection or asks for a name."""
 
 import csv
+import http.client
 import json
 import os
+import re
+import signal
+import subprocess
 import sys
+import threading
+from importlib.metadata import packages_distributions, requires
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
-from tests.installed import WITH_DESK
+from packaging.requirements import Requirement
+from tests.installed import needs_desk
 from typer.testing import CliRunner
 
 from siamese_news.cli import app
 from siamese_news.errors import InputError
 
 ASKED: list[str] | None = None
+SERVING = False  # a server and its browser talk to each other on this machine
+LOOPBACK = ("127.0.0.1", "::1")
 STORY = "A flood. The river took the bridge and filled every cellar of the town."
 POSTS = ["the river is in my cellar", "a new phone", "flood at the bridge", ""]
 
 
 def heard(event, arguments):
     """Note what would leave this process, while a test listens; a hook cannot be removed."""
-    local = event in ("socket.__new__", "socket.gethostname", "socket.bind")
-    if ASKED is not None and event.startswith("socket.") and not local:
-        ASKED.append(f"{event}{arguments}")
-        raise OSError("the network was asked")
+    if ASKED is None or not event.startswith("socket."):
+        return
+    if event in ("socket.__new__", "socket.gethostname"):
+        return
+    if event == "socket.bind" or SERVING:
+        address = arguments if event == "socket.getaddrinfo" else arguments[1]
+        if address[0] in LOOPBACK:
+            return
+    ASKED.append(f"{event}{arguments}")
+    raise OSError("the network was asked")
 
 
 sys.addaudithook(heard)
@@ -62,9 +79,17 @@ SEARCH = ("--articles", "a.txt", "--posts", "p.jsonl")
 def test_the_guard_hears_a_look_up(asked):
     import socket
 
-    with pytest.raises(OSError, match="the network was asked"):
-        socket.getaddrinfo("example.org", 80)
-    assert asked
+    with socket.socket() as endpoint:
+        endpoint.bind(("127.0.0.1", 0))
+        for outside in (
+            lambda: socket.getaddrinfo("example.org", 80),
+            lambda: endpoint.connect(("127.0.0.1", 9)),
+            lambda: endpoint.connect(("192.0.2.1", 9)),
+            lambda: endpoint.bind(("0.0.0.0", 0)),
+        ):
+            with pytest.raises(OSError, match="the network was asked"):
+                outside()
+    assert len(asked) == 4
 
 
 def test_no_command_asks_the_network(files, asked, monkeypatch):
@@ -108,26 +133,109 @@ def test_a_reranker_asks_nobody(files, asked):
     assert asked == []
 
 
-@pytest.mark.skipif(not WITH_DESK, reason="the desk is not installed")
-def test_the_desk_asks_nobody(files, asked):
+def scored(path):
     rows = [
-        {"post": f"p{n}", "score": 1 - n / 400, "text": f"river {n}", "rank": n + 1}
+        {
+            "article": "a",
+            "post": f"p{n}",
+            "score": 1 - n / 400,
+            "relevance": round(0.99 - n / 310, 6),
+            "text": f"river {n}",
+            "rank": n + 1,
+        }
         for n in range(300)
     ]
-    lines = "".join(json.dumps({"article": "a", **row}) + "\n" for row in rows)
-    (files / "found.jsonl").write_text(lines)
-    results = ("--results", "found.jsonl")
-    run("sample", *results, "--precision", ".8", "--out", "sheet.csv")
-    sheet = files / "sheet.csv"
-    with sheet.open(encoding="utf-8-sig", newline="") as stream:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def label(sheet):
+    with open(sheet, encoding="utf-8-sig", newline="") as stream:
         labeled = [{**row, "label": "1"} for row in csv.DictReader(stream)]
-    with sheet.open("w", encoding="utf-8", newline="") as stream:
+    with open(sheet, "w", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(stream, list(labeled[0]))
         writer.writeheader()
         writer.writerows(labeled)
+
+
+@needs_desk
+def test_no_command_of_the_desk_asks_the_network(files, asked):
+    scored(files / "found.jsonl")
+    results = ("--results", "found.jsonl")
+    run("sample", *results, "--precision", ".8", "--out", "sheet.csv")
+    label("sheet.csv")
     run("certify", "--labels", "sheet.csv")
     run("certify", "--check", "sheet.certificate.json")
     run("feedback", *results, "--next", "next.csv")
+    run("audit", *results, "--budget", "20", "--out", "audit.csv", "--again")
+    label("audit.csv")
+    run("audit", "--labels", "audit.csv")
+    run("sample", "--for", "relevance", *results, "--out", "own.csv")
+    label("own.csv")
+    run("relevance", *results, "--labels", "own.csv", "--out", "map.json")
+    mine = ("--labels", "mine.jsonl", "--find", "2")
+    typed = CliRunner().invoke(app, ["annotate", *results, *mine], input="nyy")
+    assert typed.exit_code == 0 and "the goal is reached" in typed.output, typed.output
+    assert asked == []
+
+
+class Browser(threading.Thread):
+    """Opens every view of the page, searches, labels and takes the list; then presses Ctrl-C."""
+
+    def __init__(self, file):
+        super().__init__(daemon=True)
+        self._address = re.search(r"url=(\S+?)\"", file.read_text())[1]
+        self.statuses = {}
+        self.files = b""
+
+    def run(self):
+        try:
+            self._visit()
+        finally:
+            signal.raise_signal(signal.SIGINT)
+
+    def _visit(self):
+        address = urlsplit(self._address)
+        host = f"http://127.0.0.1:{address.port}"
+        page = http.client.HTTPConnection("127.0.0.1", address.port, timeout=100)
+        headers = {"Origin": host, "Content-Type": "application/json"}
+
+        def ask(path, row=None):
+            body = None if row is None else json.dumps(row)
+            page.request("GET" if row is None else "POST", path, body, headers)
+            answer = page.getresponse()
+            content = answer.read()
+            self.statuses[path] = answer.status
+            return answer, content
+
+        opened, _ = ask(f"/?{address.query}")
+        headers["Cookie"] = opened.headers["Set-Cookie"].partition(";")[0]
+        ask("/api/search", {"keep_by": "score", "threshold": "0.01"})
+        ask("/api/search/events")  # until it has ended
+        for view in ("/", "/posts", "/label", "/decide", "/hand-over", "/api/posts"):
+            ask(view)
+        ask("/api/labels", {"post": "0", "label": "yes", "annotator": "ana"})
+        _, self.files = ask("/files/csv")
+
+
+@needs_desk
+def test_a_running_desk_uses_the_loopback_address_only(files, asked, monkeypatch):
+    """Its search is a process of its own, the command `filter`, which has a test above."""
+    import webbrowser
+
+    browsers = []
+
+    def open_page(uri):
+        browsers.append(Browser(Path(unquote(urlsplit(uri).path))))
+        browsers[0].start()
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", open_page)
+    monkeypatch.setattr(sys.modules[__name__], "SERVING", True)
+    done = CliRunner().invoke(app, ["desk", "--project", "storm", *SEARCH])
+    (browser,) = browsers
+    browser.join(60)
+    assert set(browser.statuses.values()) == {200}, (browser.statuses, done.output)
+    assert b"flood at the bridge" in browser.files
     assert asked == []
 
 
@@ -178,6 +286,68 @@ def test_no_transformer_asks_the_network(files, asked, option, pairs, monkeypatc
     )
     assert result.exit_code == 2 and "is an adapter" in result.output
     assert asked == []
+
+
+@pytest.mark.parametrize("library", ["sentence_transformers", "model2vec"])
+def test_libraries_of_models_are_imported_offline(tmp_path, monkeypatch, library):
+    """Their clients of the hub read the environment at their import, and never again."""
+    from siamese_news.model import foreign
+
+    for name in foreign._OFFLINE:
+        monkeypatch.setenv(name, "0")
+    line = "import os\nATIMPORT = dict(os.environ)\n"
+    (tmp_path / f"{library}.py").write_text(line)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, library, raising=False)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "model.safetensors").touch()
+    with pytest.raises(AttributeError, match="Nothing"):
+        foreign.open_foreign(tmp_path / "model", library, "Nothing")
+    at_import = sys.modules.pop(library).ATIMPORT
+    assert {at_import[name] for name in foreign._OFFLINE} == {"1"}
+    assert set(foreign._OFFLINE) >= {"HF_HUB_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"}
+
+
+_IMPORTS = """
+import importlib, sys, time
+asked = []
+def heard(event, arguments):
+    if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo"):
+        asked.append(f"{event}{arguments}")
+        raise OSError("the network was asked")
+sys.addaudithook(heard)
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+time.sleep(1)  # for what a thread sends
+assert not asked, asked
+"""
+
+
+@pytest.mark.slow
+def test_no_dependency_asks_the_network_at_its_import():
+    """Whatever of ours and of the extras is installed, in a process without settings of the hub."""
+    modules = packages_distributions()
+    wanted = {"siamese-news", "siamese-news-desk"}
+    for line in [*requires("siamese-news"), *(requires("siamese-news-desk") or ())]:
+        wanted.add(re.sub(r"[-_.]+", "-", Requirement(line).name).lower())
+    names = [
+        module
+        for module, owners in modules.items()
+        if module.isidentifier()
+        and not module.startswith("_")
+        and any(re.sub(r"[-_.]+", "-", owner).lower() in wanted for owner in owners)
+    ]
+    assert {"torch", "transformers"} & set(names)
+    settings = ("HF_", "TRANSFORMERS_", "DO_NOT_TRACK")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(settings)}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", _IMPORTS, *names],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_dependencies_are_told_to_count_no_uses(monkeypatch):

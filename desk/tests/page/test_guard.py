@@ -21,6 +21,7 @@ from tests.commands import in_own_process
 
 from siamese_news.search.report.page import visible
 from siamese_news_desk.cli.desk import _listening
+from siamese_news_desk.page.project import Project
 from siamese_news_desk.page.requests import shares_in
 
 VIEWS = ("/", "/posts", "/label", "/decide", "/hand-over")
@@ -411,6 +412,18 @@ def test_a_second_server_and_a_strange_folder_are_refused(served, tmp_path):
         said = in_own_process("desk", "--no-browser", "--project", folder, timeout=60)
         assert said.returncode == 2 and message in said.stderr and said.stdout == ""
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX")
+@pytest.mark.parametrize("umask", [0o022, 0])
+def test_a_new_project_is_its_owners_alone(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        for folder in (tmp_path / "storm", tmp_path / "deep" / "storm"):
+            Project(folder)
+            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    finally:
+        os.umask(before)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX")
