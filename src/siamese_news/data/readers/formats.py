@@ -101,8 +101,9 @@ class Format:
 
     def fits(self, record: Record) -> bool:
         """Whether a record, or one of the first records inside it, has this shape."""
+        # Most formats have no paths, and every record of a file's first ones is asked about all.
         return self._one(record) or any(
-            map(self._one, (self._inside(record) or [])[:5])
+            map(self._one, ((self._inside(record) if self.inside else None) or [])[:5])
         )
 
     def converter(self, names: Iterable[str], fields: Fields | None = None) -> Convert:
