@@ -18,7 +18,7 @@ from typing import Any
 
 # The most of each that both packages may have; a change lowers the last two, never raises one.
 MOST_STATEMENTS = 25_714
-MOST_VAGUE = 1_390
+MOST_VAGUE = 40
 MOST_SHARED = 1
 
 ROOT = Path(__file__).parents[1]
@@ -27,7 +27,7 @@ VAGUE = frozenset(
     """
     some few more most other others rest least left whole every part work here before after both
     shown named wanted made read taken first last place places low high each much many same said
-    again found given kept known own one asked done due next used fits what who how why
+    again found given kept known own one asked done due next used fits what who how why where
     """.split()
 )
 

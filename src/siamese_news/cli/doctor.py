@@ -144,9 +144,9 @@ def _posts(name: str, query: Query, rejected: Path) -> bool:
         if alternatives := ", ".join(
             f"'{name}'" for name in texts if name in file.names
         ):
-            where = f"{file.source}: " if len(stream.detected) > 1 else ""
+            location = f"{file.source}: " if len(stream.detected) > 1 else ""
             _say(
-                f"{where}could be the text as well: {alternatives} (choose with --text-field)",
+                f"{location}could be the text as well: {alternatives} (choose with --text-field)",
                 2,
             )
     posts = iter(stream)

@@ -62,10 +62,10 @@ def _texts(results: Path) -> dict[str, str]:
     from siamese_news.data.results import found_rows
 
     texts = {}
-    for where, row in found_rows(results):
+    for location, row in found_rows(results):
         if "post" not in row:
             raise InputError(
-                f"{where}: has no column 'post'; expected a file that rank or filter wrote, for "
+                f"{location}: has no column 'post'; expected a file that rank or filter wrote, for "
                 "--results"
             )
         texts[str(row["post"])] = str(row.get("text") or "")

@@ -50,19 +50,19 @@ _MANY = 8  # headlines of a front page; an article links to some others
 _PARAGRAPH = 60  # words that the teasers of a front page do not have
 
 
-def read_page(data: bytes, where: str) -> dict[str, Any]:
+def read_page(data: bytes, location: str) -> dict[str, Any]:
     """The article in HTML: ``text``, ``title``; ``created_at``, ``author``, ``url``, ``lang``.
 
     Raises:
         InputError: trafilatura is not installed or finds no article.
     """
-    trafilatura = optional("trafilatura", "web", f"{where}: a web page", SAVE)
+    trafilatura = optional("trafilatura", "web", f"{location}: a web page", SAVE)
     page = trafilatura.bare_extraction(data, with_metadata=True, include_comments=False)
     fields: dict[str, Any] = page.as_dict() if page else {}
     text = clean_text(fields.get("text") or "").strip()
     if not text:
         raise InputError(
-            f"{where}: no article was found in the page; save its text as .txt instead"
+            f"{location}: no article was found in the page; save its text as .txt instead"
         )
     title = clean_text(fields.get("title") or "").strip()
     # The heading is part of the text as well.
@@ -154,13 +154,13 @@ def read_articles(
     articles: list[Article] = []
     seen: dict[str, str] = {}
     empty = False
-    for where, record in chain.from_iterable(
+    for location, record in chain.from_iterable(
         map(_records, find_inputs(paths, SUFFIXES))
     ):
         try:
             if isinstance(record, EmptyArticle):
                 raise record
-            article = article_of(record, where)
+            article = article_of(record, location)
         except EmptyArticle as error:
             if set_aside is None:
                 raise
@@ -169,18 +169,18 @@ def read_articles(
             continue
         if article.id in seen:
             raise InputError(
-                f"{where}: the id '{article.id}' was already used at {seen[article.id]}; ids must "
+                f"{location}: the id '{article.id}' was already used at {seen[article.id]}; ids must "
                 "differ: rename one"
             )
-        seen[article.id] = where
+        seen[article.id] = location
         articles.append(article)
     if not articles and empty:
         raise InputError("every article is empty; expected at least one with a text")
     return articles
 
 
-def article_of(record: Mapping[str, Any], where: str) -> Article:
-    """One article from a JSON object or a row; `where` (``path:line``) starts every message.
+def article_of(record: Mapping[str, Any], location: str) -> Article:
+    """One article from a JSON object or a row; `location` (``path:line``) starts every message.
 
     Raises:
         InputError: for a missing or wrong field; an `EmptyArticle` for one with neither title nor
@@ -191,7 +191,7 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
     names = by_normal_name(present_fields)
     titles = present(names, TITLES)[:1]
     bodies = present(names, _BODIES)
-    with refused_at(where):
+    with refused_at(location):
         title = text_of(present_fields, *titles) if titles else ""
         text = (
             ""
@@ -201,7 +201,7 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
         metadata = metadata_of(present_fields)
     if not text.strip() and not title.strip():
         raise EmptyArticle(
-            f"{where}: field '{bodies[0]}' is empty, and so is the title; expected the article: "
+            f"{location}: field '{bodies[0]}' is empty, and so is the title; expected the article: "
             "remove the line"
         )
     for target in _METADATA:
@@ -209,11 +209,14 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
             put(metadata, target, present_fields[name])
     metadata.pop(LOST, None)
     return Article(
-        id=_id(present_fields, names, where), text=text, title=title, metadata=metadata
+        id=_id(present_fields, names, location),
+        text=text,
+        title=title,
+        metadata=metadata,
     )
 
 
-def _id(record: Mapping[str, Any], names: Mapping[str, str], where: str) -> str:
+def _id(record: Mapping[str, Any], names: Mapping[str, str], location: str) -> str:
     for name in present(names, _IDS):
         value = record[name]
         if isinstance(value, str) and "://" in value:
@@ -221,10 +224,10 @@ def _id(record: Mapping[str, Any], names: Mapping[str, str], where: str) -> str:
         elif normal(name) == "source":
             continue  # often the name of a newspaper
         if not isinstance(value, str):
-            with refused_at(where):
+            with refused_at(location):
                 return id_value(value, name)
-        return check_id(str(value), f"{where}: field '{name}'")
-    raise InputError(f"{where}: {missing(_IDS[:3], record)}")
+        return check_id(str(value), f"{location}: field '{name}'")
+    raise InputError(f"{location}: {missing(_IDS[:3], record)}")
 
 
 Records = Iterator[tuple[str, dict[str, Any] | EmptyArticle]]
@@ -296,10 +299,10 @@ def _json(path: Path, name: str, suffix: str) -> Records:
         yield name, content
     elif isinstance(content, list):
         for number, record in enumerate(content, 1):
-            where = f"{name}, article {number}"
+            location = f"{name}, article {number}"
             if not isinstance(record, dict):
-                raise InputError(f"{where}: expected an object with fields")
-            yield where, record
+                raise InputError(f"{location}: expected an object with fields")
+            yield location, record
     else:
         for number, record in read_jsonl(path, name=name):
             yield f"{name}:{number}", record
@@ -368,11 +371,11 @@ def _rows(
     rows: Iterable[tuple[int, dict[str, Any] | BadRow, Any]], name: str
 ) -> Records:
     for number, record, _ in rows:
-        where = f"{name}:{number}"
+        location = f"{name}:{number}"
         if isinstance(record, BadRow):
-            raise InputError(f"{where}: {record.message}")
+            raise InputError(f"{location}: {record.message}")
         # An empty cell is ignored, unless it is the text of the article.
         yield (
-            where,
+            location,
             {k: v for k, v in record.items() if v != "" or normal(k) in _BODIES},
         )

@@ -90,7 +90,7 @@ def _qrels(
     path: Path, articles: Mapping[str, Article], posts: Mapping[str, Post]
 ) -> Qrels:
     qrels: Qrels = {}
-    for where, (article, post, grade) in rows_of(
+    for location, (article, post, grade) in rows_of(
         path, "query-id corpus-id score", "\t"
     ):
         for column, id, ids_there, file in (
@@ -99,10 +99,10 @@ def _qrels(
         ):
             if id not in ids_there:
                 raise InputError(
-                    f"{where}: field '{column}' is '{id}', which {file} does not have; remove the "
+                    f"{location}: field '{column}' is '{id}', which {file} does not have; remove the "
                     "line or add the id there"
                 )
-        put_grade(qrels, where, article, post, grade)
+        put_grade(qrels, location, article, post, grade)
     if not qrels:
         raise InputError(
             f"{path}: no pair in the file, expected query-id, corpus-id, score"

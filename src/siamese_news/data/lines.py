@@ -29,15 +29,15 @@ class BadRow(Exception):
 
 
 @contextmanager
-def refused_at(where: str) -> Iterator[None]:
+def refused_at(location: str) -> Iterator[None]:
     """Turn the `BadRow` of a record into an `InputError` that begins with its place."""
     try:
         yield
     except BadRow as bad:
-        raise InputError(f"{where}: {bad.message}") from bad
+        raise InputError(f"{location}: {bad.message}") from bad
     except RecursionError as error:
         raise InputError(
-            f"{where}: nested too deeply; expected a flat object"
+            f"{location}: nested too deeply; expected a flat object"
         ) from error
 
 

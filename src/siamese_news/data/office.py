@@ -40,14 +40,14 @@ def check_parts(archive: zipfile.ZipFile, limit: int) -> None:
             )
 
 
-def read_docx(data: bytes, where: str) -> dict[str, Any]:
+def read_docx(data: bytes, location: str) -> dict[str, Any]:
     """The article's ``text`` and ``title``, and ``created_at`` and ``author`` if known.
 
     Raises:
         InputError: python-docx is not installed, or the file has no text or is damaged.
     """
-    docx = optional("docx", "office", f"{where}: a Word file", SAVE)
-    with _reading(where, "Word file"):
+    docx = optional("docx", "office", f"{location}: a Word file", SAVE)
+    with _reading(location, "Word file"):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             check_parts(archive, _ARTICLE)
         document = docx.Document(io.BytesIO(data))
@@ -55,16 +55,16 @@ def read_docx(data: bytes, where: str) -> dict[str, Any]:
             clean_text(paragraph.text).strip() for paragraph in document.paragraphs
         ]
         about = document.core_properties
-        return _article(where, lines, about.title, about.created, about.author)
+        return _article(location, lines, about.title, about.created, about.author)
 
 
-def read_pdf(data: bytes, where: str) -> dict[str, Any]:
+def read_pdf(data: bytes, location: str) -> dict[str, Any]:
     """Like `read_docx`, by pypdf; a page that is a picture has no text."""
-    pypdf = optional("pypdf", "office", f"{where}: a PDF", SAVE)
-    with _reading(where, "PDF"):
+    pypdf = optional("pypdf", "office", f"{location}: a PDF", SAVE)
+    with _reading(location, "PDF"):
         document = pypdf.PdfReader(io.BytesIO(data))
         if document.is_encrypted and not document.decrypt(""):
-            raise InputError(f"{where}: is locked by a password; save it without")
+            raise InputError(f"{location}: is locked by a password; save it without")
         text = ""
         for page in document.pages:
             contents = page.get_contents()
@@ -75,11 +75,11 @@ def read_pdf(data: bytes, where: str) -> dict[str, Any]:
                 raise Oversized(f"has more than {LINE_CAP:,} characters")
         lines = [line.strip() for line in clean_text(text).splitlines()]
         about: Any = document.metadata or pypdf.DocumentInformation()
-        return _article(where, lines, about.title, about.creation_date, about.author)
+        return _article(location, lines, about.title, about.creation_date, about.author)
 
 
 @contextmanager
-def _reading(where: str, file_kind: str) -> Iterator[None]:
+def _reading(location: str, file_kind: str) -> Iterator[None]:
     """Turn any error of a library, which may be one of its parsers' own, into an `InputError`."""
     try:
         yield
@@ -87,21 +87,21 @@ def _reading(where: str, file_kind: str) -> Iterator[None]:
         raise
     except Oversized as error:
         raise InputError(
-            f"{where}: {error}, which is more than an article has; is it one? Save its text as .txt"
+            f"{location}: {error}, which is more than an article has; is it one? Save its text as .txt"
         ) from error
     except Exception as error:
         raise InputError(
-            f"{where}: not a {file_kind} that can be read ({error}); save it again, or as .txt"
+            f"{location}: not a {file_kind} that can be read ({error}); save it again, or as .txt"
         ) from error
 
 
 def _article(
-    where: str, lines: list[str], title: Any, date: Any, author: Any
+    location: str, lines: list[str], title: Any, date: Any, author: Any
 ) -> dict[str, Any]:
     paragraphs = [line for line in lines if line]
     if not paragraphs:
         raise InputError(
-            f"{where}: no text was found in the file (pages that are pictures have none); {SAVE}"
+            f"{location}: no text was found in the file (pages that are pictures have none); {SAVE}"
         )
     title = clean_text(str(title or "")).strip()
     if not title and len(paragraphs) > 1:

@@ -75,22 +75,22 @@ def read_pairs(path: str | Path, columns: Mapping[str, str] = {}) -> Collection:
         posts = {p.id: p for p in open_posts(_next_to(table, POSTS), strict=True)}
     ids: dict[str, dict[str, str]] = {side: {} for side in _SIDES}
     qrels: dict[str, Qrels] = {}
-    for where, row in _rows(table, names):
+    for location, row in _rows(table, names):
         title = clean_text(row.get("title", "")).strip()
-        article = _id(where, row, "article", ids, articles, title)
+        article = _id(location, row, "article", ids, articles, title)
         if "article" in there:
             new = Article(article, clean_text(row["article"]).strip(), title=title)
-            _same(where, "article", articles.setdefault(article, new), new)
-        post = _id(where, row, "post", ids, posts)
+            _same(location, "article", articles.setdefault(article, new), new)
+        post = _id(location, row, "post", ids, posts)
         if "post" in there:
             text = Post(post, clean_text(row["post"]).strip())
-            _same(where, "post", posts.setdefault(post, text), text)
+            _same(location, "post", posts.setdefault(post, text), text)
         split = row.get("split", "").strip() or "train"
         grade = row.get("score", "").strip() or "1"
         pairs = qrels.setdefault(split, {})
         # The same row twice is one pair.
         if str(pairs.get(article, {}).get(post)) != grade:
-            put_grade(pairs, where, article, post, grade)
+            put_grade(pairs, location, article, post, grade)
     if not qrels:
         raise InputError(
             f"{table}: no pair in the file, only a header; expected a pair a row"
@@ -140,14 +140,14 @@ def _rows(
     layout = _layout(table)
     with reading(table), open_binary(table) as stream:
         for number, row, _ in table_rows(stream, layout):
-            where = f"{table}:{number}"
+            location = f"{table}:{number}"
             if isinstance(row, BadRow):
-                raise InputError(f"{where}: {row.message}")
-            yield where, {names[normal(n)]: str(value) for n, value in row.items()}
+                raise InputError(f"{location}: {row.message}")
+            yield location, {names[normal(n)]: str(value) for n, value in row.items()}
 
 
 def _id(
-    where: str,
+    location: str,
     row: Mapping[str, str],
     side: str,
     ids: Mapping[str, dict[str, str]],
@@ -158,24 +158,26 @@ def _id(
     column = f"{side}_id"
     if side in row and not (row[side].strip() or title):
         raise InputError(
-            f"{where}: field '{side}' is empty, expected its text; remove the row"
+            f"{location}: field '{side}' is empty, expected its text; remove the row"
         )
     if column not in row:
         text = f"{title}\n{clean_text(row[side]).strip()}"
         return ids[side].setdefault(text, f"{side[0]}{len(ids[side]) + 1}")
-    id = check_id(row[column].strip(), f"{where}: field '{column}'")
+    id = check_id(row[column].strip(), f"{location}: field '{column}'")
     if side not in row and id not in there:
         raise InputError(
-            f"{where}: field '{column}' is '{id}', which the table {_SIDES[side]} next to it does "
+            f"{location}: field '{column}' is '{id}', which the table {_SIDES[side]} next to it does "
             "not have; remove the row or add the id there"
         )
     return id
 
 
-def _same(where: str, side: str, earlier: Article | Post, new: Article | Post) -> None:
+def _same(
+    location: str, side: str, earlier: Article | Post, new: Article | Post
+) -> None:
     if earlier != new:
         raise InputError(
-            f"{where}: field '{side}_id' is '{new.id}', which an earlier row has with another "
+            f"{location}: field '{side}_id' is '{new.id}', which an earlier row has with another "
             "text; give each text an id of its own"
         )
 

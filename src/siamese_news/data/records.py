@@ -96,17 +96,17 @@ def clean_text(text: str) -> str:
     return text
 
 
-def check_id(value: str, where: str) -> str:
-    """The id unchanged, if every file format that we write can hold it; `where` begins messages.
+def check_id(value: str, location: str) -> str:
+    """The id unchanged, if every file format that we write can hold it; `location` begins messages.
 
     Raises:
         InputError: for an empty id, and one with white space, a NUL or a lone surrogate.
     """
     if not value:
-        raise InputError(f"{where} is empty, expected an id; every record needs one")
+        raise InputError(f"{location} is empty, expected an id; every record needs one")
     if _NOT_IN_AN_ID.search(value):
         raise InputError(
-            f"{where} is {value[:80]!r}, which contains white space, a NUL or a broken character; "
+            f"{location} is {value[:80]!r}, which contains white space, a NUL or a broken character; "
             "a TREC run cannot hold it: replace those characters"
         )
     return value

@@ -51,14 +51,14 @@ def read_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float
     has_articles: bool | None = None
     if _ending(path) in _PARQUET:
         _expect(path, column_names(path))
-    for where, row in result_rows(path, ("article", "post", "score")):
+    for location, row in result_rows(path, ("article", "post", "score")):
         if has_articles is None and _ending(path) in (".csv", ".tsv"):
             _expect(path, list(row))
-        piece.append(_id(row.get("post"), where))
+        piece.append(_id(row.get("post"), location))
         article = row.get("article")
         has_articles = has_articles is not False and article is not None
         articles.append(names.setdefault(clean_text(str(article)), len(names)))
-        scores.append(_score(row.get("score"), where))
+        scores.append(_score(row.get("score"), location))
         if len(piece) == _PIECE:
             ids.append(Strings.of(piece))
             piece.clear()
@@ -135,24 +135,24 @@ def _expect(path: Path, names: Sequence[str]) -> None:
             )
 
 
-def _id(value: Any, where: str) -> str:
+def _id(value: Any, location: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     # An id may hold a NUL, which no text of ours does.
     plain = value.replace("\0", "") if isinstance(value, str) else ""
     if not isinstance(value, str) or not value or clean_text(plain) != plain:
         raise InputError(
-            f"{where}: field 'post' is {value!r}; expected results of a search"
+            f"{location}: field 'post' is {value!r}; expected results of a search"
         )
     return value
 
 
-def _score(value: Any, where: str) -> float:
+def _score(value: Any, location: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
         raise InputError(
-            f"{where}: field 'score' is {value!r}, expected a number"
+            f"{location}: field 'score' is {value!r}, expected a number"
         ) from None
 
 
@@ -223,14 +223,17 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[str, Mapping[str, An
             strict=True,
         )
         for row in reader:
-            where = f"{path}:{reader.line_num}"
+            location = f"{path}:{reader.line_num}"
             # Cells without a column have the key None; columns without a cell are None.
             if None in row:
                 raise InputError(
-                    f"{where}: has more cells than the header has columns; expected {between} "
+                    f"{location}: has more cells than the header has columns; expected {between} "
                     "between the cells, and quotes around a cell with one in it"
                 )
-            yield where, {name: cell and unguarded(cell) for name, cell in row.items()}
+            yield (
+                location,
+                {name: cell and unguarded(cell) for name, cell in row.items()},
+            )
     except csv.Error as error:
         raise InputError(f"{path}: not a CSV file ({error}); write it again") from error
     finally:
@@ -278,7 +281,7 @@ def read_table(path: Path) -> Any:
         with _parquet(path) as file:
             table = file.read()
     else:
-        rows = [_typed(where, row) for where, row in found_rows(path)]
+        rows = [_typed(location, row) for location, row in found_rows(path)]
         try:
             table = pa.Table.from_pylist(rows)
         except pa.ArrowException as error:
@@ -300,7 +303,7 @@ def read_table(path: Path) -> Any:
     return table.set_column(table.column_names.index("text"), "text", texts)
 
 
-def _typed(where: str, row: Mapping[str, Any]) -> dict[str, Any]:
+def _typed(location: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """A row with the numbers and lists that a table of text has as text."""
     cells = {name: cell for name, cell in row.items() if cell != ""}
     if isinstance(terms := cells.get("terms"), str):
@@ -308,5 +311,7 @@ def _typed(where: str, row: Mapping[str, Any]) -> dict[str, Any]:
     try:
         values = msgspec.convert(cells, ResultRow, strict=False)
     except msgspec.ValidationError as error:
-        raise InputError(f"{where}: {error}; expected results of a search") from error
+        raise InputError(
+            f"{location}: {error}; expected results of a search"
+        ) from error
     return {**dict.fromkeys(row), **cells, **values}

@@ -41,10 +41,10 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
             pair that occurs twice.
     """
     qrels: dict[str, dict[str, int]] = {}
-    for where, (query, _, document, text) in rows_of(
+    for location, (query, _, document, text) in rows_of(
         path, "query iteration document grade"
     ):
-        put_grade(qrels, where, query, document, text)
+        put_grade(qrels, location, query, document, text)
     return qrels
 
 
@@ -58,7 +58,7 @@ def read_run(path: str | Path) -> dict[str, dict[str, float]]:
             that occurs twice.
     """
     run: dict[str, dict[str, float]] = {}
-    for where, (query, _, document, _, text, _) in rows_of(
+    for location, (query, _, document, _, text, _) in rows_of(
         path, "query Q0 document rank score tag"
     ):
         try:
@@ -66,13 +66,17 @@ def read_run(path: str | Path) -> dict[str, dict[str, float]]:
         except ValueError:
             score = math.nan
         if not math.isfinite(score):
-            raise InputError(f"{where}: score is {text!r}, expected a finite number")
-        _put(run, where, query, document, score)
+            raise InputError(f"{location}: score is {text!r}, expected a finite number")
+        _put(run, location, query, document, score)
     return run
 
 
 def put_grade(
-    qrels: dict[str, dict[str, int]], where: str, query: str, document: str, text: str
+    qrels: dict[str, dict[str, int]],
+    location: str,
+    query: str,
+    document: str,
+    text: str,
 ) -> None:
     """Add one judgment to qrels.
 
@@ -83,18 +87,18 @@ def put_grade(
         grade = int(text)
     except ValueError:
         raise InputError(
-            f"{where}: grade is {text!r}, expected a whole number such as 1"
+            f"{location}: grade is {text!r}, expected a whole number such as 1"
         ) from None
-    _put(qrels, where, query, document, grade)
+    _put(qrels, location, query, document, grade)
 
 
 def _put(
-    table: dict[str, Any], where: str, query: str, document: str, value: Any
+    table: dict[str, Any], location: str, query: str, document: str, value: Any
 ) -> None:
     row = table.setdefault(query, {})
     if document in row:
         raise InputError(
-            f"{where}: document {document!r} occurs twice under query {query!r}; expected each "
+            f"{location}: document {document!r} occurs twice under query {query!r}; expected each "
             "pair once; remove one of the lines"
         )
     row[document] = value

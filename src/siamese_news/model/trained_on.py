@@ -51,14 +51,14 @@ class TrainingRecord:
 
     @classmethod
     def of_bytes(
-        cls, data: bytes, plain: Mapping[str, Any], where: str
+        cls, data: bytes, plain: Mapping[str, Any], location: str
     ) -> "TrainingRecord":
-        """The record whose `tobytes` and `plain` these are; `where` begins messages."""
+        """The record whose `tobytes` and `plain` these are; `location` begins messages."""
         counts = _counts(plain)
         expected = sum(counts.values()) * _STORED.itemsize
         if len(data) != expected:
             raise InputError(
-                f"{where}: has {len(data)} bytes, expected {expected} by config.json; "
+                f"{location}: has {len(data)} bytes, expected {expected} by config.json; "
                 "copy the model folder again"
             )
         hashes = np.frombuffer(data, _STORED).astype(np.uint64)

@@ -123,7 +123,7 @@ def read_found(path: Path) -> list[Found]:
     Ranks that all differ are those of one list; so are posts that all differ, without ranks.
     """
     rows: list[Found] = []
-    for where, row in found_rows(path):
+    for location, row in found_rows(path):
         terms = row.get("terms") or ()
         try:
             score = float(row["score"])
@@ -133,7 +133,7 @@ def read_found(path: Path) -> list[Found]:
             )
         except (KeyError, TypeError, ValueError):
             raise InputError(
-                f"{where}: expected the columns post and score, as rank and filter write them; "
+                f"{location}: expected the columns post and score, as rank and filter write them; "
                 "the score and, if present, the rank are numbers"
             ) from None
         row_found.terms = terms.split("; ") if isinstance(terms, str) else terms

@@ -186,10 +186,10 @@ class _Records(Generic[Record]):
             item = _plain(item)
             if item is None or isinstance(item, str):
                 item = {"_id": str(position), "text": item}
-            where = f"{self._name}, item {position}"
+            location = f"{self._name}, item {position}"
             if not isinstance(item, Mapping):
                 raise InputError(
-                    f"{where} is a {type(item).__name__}; expected a text, a dict or "
+                    f"{location} is a {type(item).__name__}; expected a text, a dict or "
                     f"{self._kind.__name__}"
                 )
             try:
@@ -197,7 +197,7 @@ class _Records(Generic[Record]):
                     {str(name): _plain(v) for name, v in item.items()}, position
                 )
             except BadRow as bad:
-                raise InputError(f"{where}: {bad.message}") from bad
+                raise InputError(f"{location}: {bad.message}") from bad
 
 
 def _rows(inputs: Any) -> Iterable[Any]:
@@ -234,15 +234,15 @@ def _post(
         record[LINE] = str(position)
     key = tuple(record)
     if key not in converters:
-        where = f"posts, item {position}"
+        location = f"posts, item {position}"
         if not texts:
             raise InputError(
-                f"{where}: no field of it is a text; expected '{TEXTS[1]}' or one of "
+                f"{location}: no field of it is a text; expected '{TEXTS[1]}' or one of "
                 f"{', '.join(TEXTS)}; it has: {', '.join(map(clean_text, record))}"
             )
         converters[key] = generic(
             find_fields(
-                record, where, Choice(id_field=LINE if LINE in record else None)
+                record, location, Choice(id_field=LINE if LINE in record else None)
             )
         )
     post = converters[key](record)

@@ -41,8 +41,8 @@ def write_rows(
         _table(stream, rows, {} if titles is None else titles, terminal)
     elif format == "trec":
         for row in rows:
-            where = f"{row['article']} Q0 {row['post']} {row['rank']}"
-            stream.write(f"{where} {row['score']:.6f} siamese_news\n")
+            location = f"{row['article']} Q0 {row['post']} {row['rank']}"
+            stream.write(f"{location} {row['score']:.6f} siamese_news\n")
     elif format == "csv":
         cells = ((_cell(row.get(name)) for name in columns) for row in rows)
         write_csv(stream, columns, cells)

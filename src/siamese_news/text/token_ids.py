@@ -174,17 +174,17 @@ Side = Literal["article", "post"]
 Tokens = TypeVar("Tokens", list[str], np.ndarray)
 
 
-def check_limits(limits: Mapping[str, Any], where: str = "limits") -> None:
-    """Refuse limits of another form than `truncate` reads; `where` begins the message."""
+def check_limits(limits: Mapping[str, Any], location: str = "limits") -> None:
+    """Refuse limits of another form than `truncate` reads; `location` begins the message."""
     if limits["keep"] not in ("first", "last"):
         raise InputError(
-            f"{where}.keep is {limits['keep']!r}, expected 'first' or 'last'"
+            f"{location}.keep is {limits['keep']!r}, expected 'first' or 'last'"
         )
     for name in ("article_tokens", "post_tokens"):
         limit = limits[name]
         if limit is not None and (type(limit) is not int or limit < 1):
             raise InputError(
-                f"{where}.{name} is {limit!r}, expected 1 or more, or null for all"
+                f"{location}.{name} is {limit!r}, expected 1 or more, or null for all"
             )
 
 

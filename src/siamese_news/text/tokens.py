@@ -302,18 +302,18 @@ def _marked(option: Marks, mark: str, piece: str, tokens: list[str]) -> None:
         tokens.append(mark)
 
 
-def check_texts(texts: Sequence[str], where: str) -> None:
-    """Refuse a value that is not a list of texts; `where` names the function or argument."""
+def check_texts(texts: Sequence[str], location: str) -> None:
+    """Refuse a value that is not a list of texts; `location` names the function or argument."""
     if isinstance(texts, str):
-        raise InputError(f"{where} got one string; expected a list of texts: [text]")
+        raise InputError(f"{location} got one string; expected a list of texts: [text]")
     if isinstance(texts, Mapping) or not hasattr(texts, "__getitem__"):
         raise InputError(
-            f"{where} got {type(texts).__name__}; expected a list of texts: [text]"
+            f"{location} got {type(texts).__name__}; expected a list of texts: [text]"
         )
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(
-                f"{where}: item {row} is {type(text).__name__}, expected str"
+                f"{location}: item {row} is {type(text).__name__}, expected str"
             )
 
 

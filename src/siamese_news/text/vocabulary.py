@@ -139,7 +139,7 @@ class Vocabulary:
         return cls(words, unknown=unknown)
 
 
-def _check(words: Sequence[str], where: str) -> None:
+def _check(words: Sequence[str], location: str) -> None:
     if not words:
         raise InputError("Vocabulary: no words; expected at least one")
     try:
@@ -168,4 +168,4 @@ def _check(words: Sequence[str], where: str) -> None:
         elif seen.setdefault(word, line) != line:
             wrong = f"is a duplicate of word {seen[word]}; keep the first"
         if wrong:
-            raise InputError(f"{where}{line}: {word!r} {wrong}")
+            raise InputError(f"{location}{line}: {word!r} {wrong}")

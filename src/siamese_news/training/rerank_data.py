@@ -120,14 +120,14 @@ def read_queries(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
     years = {}
     path = folder / "queries.jsonl.gz"
     for line, record in read_jsonl(path):
-        where = f"{path}:{line}"
-        with refused_at(where):
+        location = f"{path}:{line}"
+        with refused_at(location):
             query = id_of(record, "_id")
             text = text_of(record, "text")
             year = metadata_of(record).get("year")
         if not isinstance(year, int):
             raise InputError(
-                f"{where}: metadata.year is {year!r}; expected a year, e.g. 2013"
+                f"{location}: metadata.year is {year!r}; expected a year, e.g. 2013"
             )
         queries[query] = text
         years[query] = year

@@ -47,8 +47,10 @@ def _converted(value: Any, kind: type[T]) -> T:
         problem, _, path = str(error).partition(" - at ")
         problem = problem.replace("`", "")
         # "at `key` in `$.settings`" is about a name in there.
-        where = re.sub(r"^\$\.?", "", path.rpartition("` in `")[2].strip("`"))
-        raise ValueError(f"field {where}: {problem}" if where else problem) from None
+        location = re.sub(r"^\$\.?", "", path.rpartition("` in `")[2].strip("`"))
+        raise ValueError(
+            f"field {location}: {problem}" if location else problem
+        ) from None
 
 
 def write_state(path: Path, value: dict[str, Any], data: bytes = b"") -> None:

@@ -122,14 +122,14 @@ def machine_lines(
             (f", ranks {ranks[rows[0]]:,} to {ranks[rows[-1]]:,}", rows)
             for rows in np.array_split(order, 3)
         ]
-    for where, rows in rank_ranges:
+    for location, rows in rank_ranges:
         judged = relevant[rows]
         predicted = called[rows]
         hits = int((judged & predicted).sum())
         alpha = krippendorff(np.stack([judged, predicted], axis=1).astype(int).tolist())
         alpha_text = "not defined" if alpha is None else f"{alpha:.3f}"
         sentences.append(
-            f"{counted(len(rows), 'post')} labeled by people{where}: precision "
+            f"{counted(len(rows), 'post')} labeled by people{location}: precision "
             f"{_share(hits, int(predicted.sum()))}, recall {_share(hits, int(judged.sum()))}, "
             f"Krippendorff's alpha {alpha_text}"
         )

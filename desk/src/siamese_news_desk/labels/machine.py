@@ -74,18 +74,18 @@ def read_machine(path: Path, name: str, posts: Sequence[str]) -> MachineVerdicts
             continue
         if not row.post:
             raise InputError(
-                f"{row.where}: has no post; expected its id in the column post"
+                f"{row.location}: has no post; expected its id in the column post"
             )
         if row.post in verdict_of:
-            earlier, where = verdict_of[row.post]
+            earlier, location = verdict_of[row.post]
             if earlier != value:
                 raise InputError(
-                    f"{row.where}: post '{row.post}' has the verdict {row.label!r} here and "
-                    f"another one at {where}; keep one of them"
+                    f"{row.location}: post '{row.post}' has the verdict {row.label!r} here and "
+                    f"another one at {location}; keep one of them"
                 )
             repeated += 1
             continue
-        verdict_of[row.post] = value, row.where
+        verdict_of[row.post] = value, row.location
         if row.post in row_of:
             values[row_of[row.post]] = value
         else:
@@ -115,12 +115,12 @@ def _value(row: RawLabel) -> float | None:
             verdict = row.verdict()
         except InputError:
             raise InputError(
-                f"{row.where}: the verdict is {row.label!r}; expected a number, or a label such as "
+                f"{row.location}: the verdict is {row.label!r}; expected a number, or a label such as "
                 "yes or no"
             ) from None
         return None if verdict in ("", SKIP) else float(verdict == YES)
     if not abs(value) < _LARGEST:
         raise InputError(
-            f"{row.where}: the verdict is {row.label!r}; expected a number below {_LARGEST:g}"
+            f"{row.location}: the verdict is {row.label!r}; expected a number below {_LARGEST:g}"
         )
     return value / 100 if row.label.strip().endswith("%") else value

@@ -139,8 +139,8 @@ class SampledPosts:
         for row in rows:
             if row.post in self._learned_from and not row.key and row.verdict():
                 raise InputError(
-                    f"{row.where}: this label of post '{row.post}' made the order, so it cannot count "
-                    "for a plan over it; label the post again in a sheet of the plan"
+                    f"{row.location}: this label of post '{row.post}' made the order, so it cannot "
+                    "count for a plan over it; label the post again in a sheet of the plan"
                 )
 
     def check_keys(self) -> None:
@@ -427,7 +427,7 @@ def _check_row(raw: RawLabel, sampled_post: SampledPost, labels: Labels) -> None
         sampled_post.name, raw.text
     ):
         raise InputError(
-            f"{raw.where}: the text or the value {raw.check!r} in the column check is not that of "
+            f"{raw.location}: the text or the value {raw.check!r} in the column check is not that of "
             f"post '{sampled_post.post}'; a column was sorted or moved without the others, so labels "
             "may be in the rows of other posts: undo that (if somebody only corrected the text, clear "
             "its cell)"
@@ -467,15 +467,15 @@ def _find(raw: RawLabel, drawn: SampledPosts, labels: Labels) -> SampledPost | N
         if sampled_post is not None and raw.post and raw.post != sampled_post.post:
             if not _mangled(raw.post, sampled_post.post):
                 raise InputError(
-                    f"{raw.where}: key {raw.key!r} is of post '{sampled_post.post}', but the row has "
-                    f"post '{raw.post}'; the rows were mixed up: restore the columns key and post"
+                    f"{raw.location}: key {raw.key!r} is of post '{sampled_post.post}', but the row "
+                    f"has post '{raw.post}'; the rows were mixed up: restore the columns key and post"
                 )
             labels.mangled += 1
         return sampled_post
     if not raw.post:
         if raw.label.strip():
             raise InputError(
-                f"{raw.where}: a label without key and post; the labels were probably moved to "
+                f"{raw.location}: a label without key and post; the labels were probably moved to "
                 "other rows: move each one back to its post"
             )
         return None
@@ -489,7 +489,7 @@ def _find(raw: RawLabel, drawn: SampledPosts, labels: Labels) -> SampledPost | N
         return alike[0]
     if len(alike) > 1:
         raise InputError(
-            f"{raw.where}: post '{raw.post}' lost digits, and {len(alike)} drawn posts could be "
+            f"{raw.location}: post '{raw.post}' lost digits, and {len(alike)} drawn posts could be "
             "meant; expected the column key of the sheet: restore it"
         )
     return None

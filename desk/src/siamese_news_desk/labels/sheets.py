@@ -45,7 +45,7 @@ class RawLabel:
     `annotator` empty if the file does not name them.
     """
 
-    where: str
+    location: str
     key: str
     post: str
     article: str
@@ -61,7 +61,7 @@ class RawLabel:
         verdict = _verdict(self.label)
         if verdict is None:
             raise InputError(
-                f"{self.where}: label is {self.label!r}; expected one of "
+                f"{self.location}: label is {self.label!r}; expected one of "
                 + "; or ".join(
                     f"{', '.join(words.split())}" for words in _WORDS.values()
                 )
@@ -96,9 +96,16 @@ def read_rows(path: Path, columns: Sequence[str] = _LABELS) -> Iterator[RawLabel
     elif start == "{" and '"n"' in text.partition(":")[0]:
         for judgment in read_judgments(path):
             article, _, post = judgment.post.rpartition("\t")
-            where = f"{path}:{judgment.number}"
+            location = f"{path}:{judgment.number}"
             yield RawLabel(
-                where, "", post, article, judgment.label, "", None, judgment.annotator
+                location,
+                "",
+                post,
+                article,
+                judgment.label,
+                "",
+                None,
+                judgment.annotator,
             )
     elif start == "{":
         yield from _json_lines(path, text, columns)
@@ -213,13 +220,13 @@ def _is_choice(cell: str) -> bool:
 
 
 def _column(
-    where: str, noun: str, names: Collection[str], columns: Sequence[str]
+    location: str, noun: str, names: Collection[str], columns: Sequence[str]
 ) -> str:
     """The column of the labels, in a table that also identifies the posts."""
     column = next((name for name in columns if name in names), None)
     if column is None or not {"key", "post"} & set(names):
         raise InputError(
-            f"{where}: the {noun} are {', '.join(names) or 'none'}; expected "
+            f"{location}: the {noun} are {', '.join(names) or 'none'}; expected "
             f"{' or '.join(columns)}, and key or post, as in the sheet that sample wrote"
         )
     return column
@@ -253,15 +260,15 @@ def _refuse_wrong_column(
             )
 
 
-def _raw(where: str, row: dict[str, Any]) -> RawLabel:
+def _raw(location: str, row: dict[str, Any]) -> RawLabel:
     row_values = {
         **row,
-        "label": _said(where, {str(name).lower(): row[name] for name in row}),
+        "label": _said(location, {str(name).lower(): row[name] for name in row}),
     }
     names = ("key", "post", "article", "label", "text", "check", "annotator")
     values = (row_values.get(name) for name in names)
     cells = ("" if value is None else clean_text(str(value)) for value in values)
-    return RawLabel(where, *cells)
+    return RawLabel(location, *cells)
 
 
 # What programs write next to a label that its annotator did not mean to give: Label Studio and
@@ -285,13 +292,13 @@ _SET_ASIDE = {"skipped", "cancelled", "canceled", "discarded", "rejected", "igno
 _UNFINISHED = {"draft", "pending"}
 
 
-def _said(where: str, row: Mapping[str, Any]) -> Any:
+def _said(location: str, row: Mapping[str, Any]) -> Any:
     """The label of a row with names in lower case; `SKIP` if the annotator set the post aside."""
     label = row.get("label")
     if isinstance(label, list):  # Doccano
         if len(label) > 1:
             raise InputError(
-                f"{where}: has {len(label)} labels ({label}); expected one"
+                f"{location}: has {len(label)} labels ({label}); expected one"
             )
         label = label[0] if label else ""
     states = {str(row[name]).strip().lower() for name in _STATES if row.get(name)}
@@ -322,28 +329,30 @@ def _json_lines(path: Path, text: str, columns: Sequence[str]) -> Iterator[RawLa
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
-        where = f"{path}:{number}"
+        location = f"{path}:{number}"
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise InputError(
-                f"{where}: not JSON ({error}); expected one object a line"
+                f"{location}: not JSON ({error}); expected one object a line"
             ) from error
         if not isinstance(row, dict):
-            raise InputError(f"{where}: expected an object with key or post, and label")
+            raise InputError(
+                f"{location}: expected an object with key or post, and label"
+            )
         if "answer" in row or ("meta" in row and "key" not in row):
             meta = row.get("meta")
             row = {
                 **(meta if isinstance(meta, dict) else {}),
                 "text": row.get("text"),
-                **_prodigy_answer(where, row),
+                **_prodigy_answer(location, row),
             }
         else:
-            row["label"] = row[_column(where, "fields", row, columns)]
-        yield _raw(where, row)
+            row["label"] = row[_column(location, "fields", row, columns)]
+        yield _raw(location, row)
 
 
-def _prodigy_answer(where: str, row: Mapping[str, Any]) -> dict[str, Any]:
+def _prodigy_answer(location: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """The label of a task of Prodigy; of several options, the one that was chosen."""
     answer = row.get("answer")
     if "accept" not in row:
@@ -353,7 +362,7 @@ def _prodigy_answer(where: str, row: Mapping[str, Any]) -> dict[str, Any]:
     chosen = row["accept"]
     if not isinstance(chosen, list) or len(chosen) > 1:
         raise InputError(
-            f"{where}: accept is {chosen!r}; expected a list with one option"
+            f"{location}: accept is {chosen!r}; expected a list with one option"
         )
     return {"label": chosen[0] if chosen and answer == "accept" else SKIP}
 
@@ -366,41 +375,41 @@ def _label_studio(path: Path, text: str) -> Iterator[RawLabel]:
             f"{path}: not JSON ({error}); export from Label Studio as JSON"
         ) from error
     for number, task in enumerate(tasks, 1):
-        where = f"{path}: task {number}"
+        location = f"{path}: task {number}"
         data = task.get("data") if isinstance(task, dict) else None
         if not isinstance(data, dict):
             raise InputError(
-                f"{where}: has no data; expected Label Studio's JSON export"
+                f"{location}: has no data; expected Label Studio's JSON export"
             )
         choices = [
-            _choice(annotation, where)
-            for annotation in _listed(task.get("annotations"), dict, where)
+            _choice(annotation, location)
+            for annotation in _listed(task.get("annotations"), dict, location)
         ]
         for label in [label for label in choices if label] or [""]:
-            yield _raw(where, {**data, "label": label})
+            yield _raw(location, {**data, "label": label})
 
 
-def _choice(annotation: dict[str, Any], where: str) -> str:
+def _choice(annotation: dict[str, Any], location: str) -> str:
     # Label Studio's name for a skipped task, in its spelling; a choice made before it stays there.
     if annotation.get("was_cancelled"):
         return SKIP
     chosen: list[str] = []
-    for result in _listed(annotation.get("result"), dict, where):
-        (value,) = _listed([result.get("value") or {}], dict, where)
-        chosen += _listed(value.get("choices"), str, where)
+    for result in _listed(annotation.get("result"), dict, location):
+        (value,) = _listed([result.get("value") or {}], dict, location)
+        chosen += _listed(value.get("choices"), str, location)
     if len(chosen) > 1:
         raise InputError(
-            f"{where}: has {len(chosen)} choices ({', '.join(chosen)}); expected one"
+            f"{location}: has {len(chosen)} choices ({', '.join(chosen)}); expected one"
         )
     return chosen[0] if chosen else ""
 
 
-def _listed(value: Any, kind: type[T], where: str) -> list[T]:
+def _listed(value: Any, kind: type[T], location: str) -> list[T]:
     """A list of objects or texts; empty if it is missing."""
     items = [] if value is None else value
     if not isinstance(items, list) or not all(isinstance(item, kind) for item in items):
         raise InputError(
-            f"{where}: its annotations are not in Label Studio's format; export them as JSON"
+            f"{location}: its annotations are not in Label Studio's format; export them as JSON"
         )
     return items
 

@@ -56,7 +56,7 @@ def without_prefix(value: Any) -> Any:
     return value if match is None else match[1]
 
 
-def refuse_rounded(ids: Iterable[Any], name: str, where: str) -> None:
+def refuse_rounded(ids: Iterable[Any], name: str, location: str) -> None:
     """Refuse a column of ids that a spreadsheet rounded.
 
     Raises:
@@ -64,6 +64,6 @@ def refuse_rounded(ids: Iterable[Any], name: str, where: str) -> None:
     """
     if rounded(ids):
         raise InputError(
-            f"{where}: all ids in '{name}' end in zeros after 15 digits: a spreadsheet rounded "
+            f"{location}: all ids in '{name}' end in zeros after 15 digits: a spreadsheet rounded "
             "them; go back to the file from before that, or number the rows with --id-field line"
         )

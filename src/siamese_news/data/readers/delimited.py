@@ -71,7 +71,7 @@ def header_of(rows: Sequence[Sequence[str]]) -> int | None:
 
 
 def refuse_repeated(
-    names: Sequence[str], used_names: Iterable[str], where: str
+    names: Sequence[str], used_names: Iterable[str], location: str
 ) -> None:
     """Refuse a table in which a used column has a name that another column has as well.
 
@@ -81,7 +81,7 @@ def refuse_repeated(
     for name in used_names:
         if list(names).count(name) > 1:
             raise InputError(
-                f"{where}: two columns are called '{name}'; rename one of them"
+                f"{location}: two columns are called '{name}'; rename one of them"
             )
 
 

@@ -503,7 +503,7 @@ class _Look:
             "jsonl",
             names,
             platform=platform,
-            where=(f"{self.name}:{numbered[0][0]}"),
+            location=(f"{self.name}:{numbered[0][0]}"),
             records=records,
         )
 
@@ -539,13 +539,13 @@ class _Look:
             )
         )
         description = "TSV" if table.delimiter == "\t" else "CSV"
-        where = f"{self.name}:{number}"
+        location = f"{self.name}:{number}"
         try:
             return self.detected(
                 description,
                 "delimited",
                 names,
-                where=where,
+                location=location,
                 records=records,
                 table=table,
             )
@@ -553,7 +553,7 @@ class _Look:
             if not names[0].isdigit():
                 raise
             raise InputError(
-                f"{where}: expected the names of the columns, but the line begins with "
+                f"{location}: expected the names of the columns, but the line begins with "
                 f"'{names[0][:60]}'; add a line with names such as id, date and text above it"
             ) from error
 
@@ -565,13 +565,13 @@ class _Look:
         *,
         platform: Format | None = None,
         fields: Fields | None = None,
-        where: str | None = None,
+        location: str | None = None,
         records: Sequence[Record] = (),
         **layout: Any,
     ) -> Detected:
         """A file in a known format, or whose fields are found by their names."""
         choice = self.choice
-        where = where or self.name
+        location = location or self.name
         flat: Fields | None = None
         inner: Mapping[tuple[str, ...], Fields] = {}
         remarks: list[str] = []
@@ -583,7 +583,7 @@ class _Look:
         ):
             if all(isinstance(value, dict) for value in records[0].values()):
                 raise InputError(
-                    f"{where}: is one object of objects, by column or by id; expected an object "
+                    f"{location}: is one object of objects, by column or by id; expected an object "
                     'for each post (in pandas: to_json(path, orient="records", lines=True))'
                 )
         if platform is None and fields is None and kind not in ("jsonl", "json"):
@@ -594,24 +594,26 @@ class _Look:
             text = platform.text_field
             own_id = platform.id_field
             if platform.columns is not None:
-                flat, remarks = checked(platform.columns.fields(names), records, where)
+                flat, remarks = checked(
+                    platform.columns.fields(names), records, location
+                )
             elif platform.flat:
                 refuse_rounded(
-                    [record.get(own_id) for record in records], own_id, where
+                    [record.get(own_id) for record in records], own_id, location
                 )
         else:
             if fields is None:
-                fields = find_fields(names, where, choice, records[:_SHOWN])
-                fields, remarks = checked(fields, records, where)
+                fields = find_fields(names, location, choice, records[:_SHOWN])
+                fields, remarks = checked(fields, records, location)
                 if kind in ("json", "jsonl"):
-                    inner, unread = inner_posts(records, where)
+                    inner, unread = inner_posts(records, location)
                     remarks += unread
             text = " + ".join(fields.texts) if fields.joined else fields.texts[0]
             own_id = fields.ids[0]
             description += " with texts in HTML" if fields.html else ""
             texts = fields.texts[: None if fields.joined else 1]
             date = fields.metadata.get("created_at", own_id)
-            delimited.refuse_repeated(names, (*texts, own_id, date), where)
+            delimited.refuse_repeated(names, (*texts, own_id, date), location)
         flat = _with_order(flat, choice, records)
         fields = _with_order(fields, choice, records)
         return Detected(

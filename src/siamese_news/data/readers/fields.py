@@ -211,7 +211,7 @@ def normal(name: str) -> str:
 
 
 def find_fields(
-    names: Iterable[str], where: str, choice: Choice, records: Iterable[Record] = ()
+    names: Iterable[str], location: str, choice: Choice, records: Iterable[Record] = ()
 ) -> Fields:
     """Choose among the fields `names` that the first records have.
 
@@ -240,11 +240,11 @@ def find_fields(
             sorted(texts, key=lambda name: not _stem([name]) & _stem(ids[:1]))
         )
     metadata = first_present(outer, METADATA)
-    check_fields(names, choice, where, records)
+    check_fields(names, choice, location, records)
     if not texts or not ids:
         absent = " or the ".join(["text"] * (not texts) + ["id"] * (not ids))
         raise _unknown(
-            f"{where}: no field was recognized as the {absent}", names, records
+            f"{location}: no field was recognized as the {absent}", names, records
         )
     if choice.date_field is not None:
         metadata["created_at"] = choice.date_field
@@ -282,7 +282,7 @@ def linking(fields: Fields | None) -> list[str]:
 
 
 def checked(
-    fields: Fields, records: Sequence[Record], where: str
+    fields: Fields, records: Sequence[Record], location: str
 ) -> tuple[Fields, list[str]]:
     """The fields without links that are none, by the first records, and remarks on them.
 
@@ -291,7 +291,7 @@ def checked(
     """
     names = (*linking(fields), *filter(None, [fields.metadata.get("channel")]))
     columns = {name: [value_at(record, name) for record in records] for name in names}
-    refuse_rounded(columns[fields.ids[0]], fields.ids[0], where)
+    refuse_rounded(columns[fields.ids[0]], fields.ids[0], location)
     metadata = dict(fields.metadata)
     remarks = []
     for target in LINKS & metadata.keys():
@@ -299,7 +299,7 @@ def checked(
         if rounded(columns[name]):
             del metadata[target]
             remarks.append(
-                f"{where}: '{name}' is not used: all its ids end in zeros after 15 digits, so a "
+                f"{location}: '{name}' is not used: all its ids end in zeros after 15 digits, so a "
                 "spreadsheet rounded them; go back to the file from before that"
             )
     if {"thread", "channel"} <= metadata.keys():
@@ -313,12 +313,12 @@ def checked(
         if pairs and all(thread == channel for thread, channel in pairs):
             del metadata["thread"]
             remarks.append(
-                f"{where}: '{thread}' is not used as the conversation: it is the same as "
+                f"{location}: '{thread}' is not used as the conversation: it is the same as "
                 f"'{channel}', which is the place"
             )
     float_ids = frozenset(name for name in fields.ids if float_made(columns[name]))
     remarks += [
-        f"{where}: '{name}' has whole numbers that a data frame made fractions: 17.0 is the id 17"
+        f"{location}: '{name}' has whole numbers that a data frame made fractions: 17.0 is the id 17"
         for name in fields.ids
         if name in float_ids
     ]
@@ -328,7 +328,7 @@ def checked(
         links = (name for target, name in metadata.items() if target in LINKS)
         stripped = frozenset((first_id, *links))
         remarks.append(
-            f"{where}: '{first_id}' has an x before each number, as rtweet writes it: x12345 is "
+            f"{location}: '{first_id}' has an x before each number, as rtweet writes it: x12345 is "
             "the id 12345"
         )
     fields = replace(
@@ -346,7 +346,7 @@ def _stem(names: Iterable[str]) -> set[str]:
 
 
 def check_fields(
-    names: Sequence[str], choice: Choice, where: str, records: Iterable[Record] = ()
+    names: Sequence[str], choice: Choice, location: str, records: Iterable[Record] = ()
 ) -> None:
     """Refuse a chosen field that the records do not have."""
     own_id = None if choice.id_field == LINE else choice.id_field
@@ -358,7 +358,7 @@ def check_fields(
     for target, name in chosen:
         if name is not None and name not in names and name.split(".")[0] not in names:
             raise _unknown(
-                f"{where}: there is no field '{name}' (--{target}-field)",
+                f"{location}: there is no field '{name}' (--{target}-field)",
                 names,
                 records,
             )

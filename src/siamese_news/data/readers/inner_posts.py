@@ -22,7 +22,7 @@ ListPath = tuple[str, ...]
 
 
 def inner_posts(
-    records: Sequence[Record], where: str
+    records: Sequence[Record], location: str
 ) -> tuple[dict[ListPath, Fields], list[str]]:
     """The fields of the objects in lists that are posts themselves, and a remark on other lists.
 
@@ -35,11 +35,13 @@ def inner_posts(
     for path, items in objects.items():
         names = dict.fromkeys(name for item in items for name in item)
         try:
-            posts[path] = find_fields(names, where, Choice(), items)
+            posts[path] = find_fields(names, location, Choice(), items)
         except UnknownFields:
             continue
     unread = ", ".join(f"'{'.'.join(path)}'" for path in objects if path not in posts)
-    remark = f"{where}: not read: the objects in {unread}, which have no text or no id"
+    remark = (
+        f"{location}: not read: the objects in {unread}, which have no text or no id"
+    )
     return posts, [remark] * bool(unread)
 
 

@@ -149,7 +149,7 @@ Rows = Callable[[], Iterable[tuple[str, Mapping[str, Any]]]]
 
 def results_of(
     read_rows: Rows,
-    where: str,
+    location: str,
     meta: ResultMeta,
     *,
     made_by: Mapping[str, str],
@@ -159,7 +159,7 @@ def results_of(
 ) -> ReportData:
     """The report of rows of results; see `read_results`.
 
-    `where` they are is named in errors, `meta` is what is said about the search that found them,
+    `location` they are is named in errors, `meta` is what is said about the search that found them,
     and `made_by` is added to its provenance.
     """
     checked = (_checked(row, row_place) for row_place, row in read_rows())
@@ -167,26 +167,26 @@ def results_of(
     rows: list[dict[str, Any]] = []
     threaded = clustered = False
     if is_long:
-        posts = _posts_alone(checked, where, all_texts=all_texts)
+        posts = _posts_alone(checked, location, all_texts=all_texts)
     else:
         rows.extend(checked)
         results = [row for row in rows if row["role"] == "found"]
         if not results:
             raise InputError(
-                f"{where}: no row has the role 'found'; expected all rows of the file"
+                f"{location}: no row has the role 'found'; expected all rows of the file"
             )
         threaded = "thread" in results[0]
         clustered = "cluster" in results[0]
         if any(("thread" in row) != threaded for row in rows):
             raise InputError(
-                f"{where}: some rows have a 'thread_rank'; expected it in all or in none"
+                f"{location}: some rows have a 'thread_rank'; expected it in all or in none"
             )
         posts = _posts(results)
     if histogram := meta.get("histogram"):
         edges, counts = len(histogram["edges"]), len(histogram["counts"])
         if not counts or edges != counts + 1:
             raise InputError(
-                f"{where}.meta.json: field 'histogram' has {edges} edges and {counts} counts; "
+                f"{location}.meta.json: field 'histogram' has {edges} edges and {counts} counts; "
                 "expected one edge more than counts"
             )
         note = "It covers all posts that the search scanned, kept or not."
@@ -247,7 +247,7 @@ def _is_long(read_rows: Rows) -> bool:
 
 
 def _posts_alone(
-    rows: Iterable[dict[str, Any]], where: str, *, all_texts: bool
+    rows: Iterable[dict[str, Any]], location: str, *, all_texts: bool
 ) -> list[ReportPost]:
     """The posts of a long file, each in a cluster of its own; see `read_results`.
 
@@ -258,7 +258,7 @@ def _posts_alone(
     for number, row in enumerate(rows):
         if {"cluster", "thread"} & row.keys() or row["role"] != "found":
             raise InputError(
-                f"{where}: its row {number + 1:,} has a cluster, a thread or a role, which the "
+                f"{location}: its row {number + 1:,} has a cluster, a thread or a role, which the "
                 "rows before it lack; expected them in all rows or in none"
             )
         row["seed"] = intern(row["seed"])
@@ -325,12 +325,12 @@ def _post(row: dict[str, Any], cluster: int, size: int) -> ReportPost:
     return ReportPost(**fields | clustered)
 
 
-def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _checked(row: Mapping[str, Any], location: str) -> dict[str, Any]:
     """The fields of `ReportPost` and `Turn` in a row, with their types; empty ones are left out."""
     role = str(row.get("role") or "found")
     if role not in ("found", "answered", "reply"):
         raise InputError(
-            f"{where}: 'role' is {role[:40]!r}; expected found, answered or reply"
+            f"{location}: 'role' is {role[:40]!r}; expected found, answered or reply"
         )
     if row.get("thread_rank") and role != "found":
         # The search ranked only the posts that it found.
@@ -347,14 +347,14 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
                 "or .parquet of the same search"
             )
         raise InputError(
-            f"{where}: '{missing[0]}' is missing; expected the columns {', '.join(NEEDED)}: {use}"
+            f"{location}: '{missing[0]}' is missing; expected the columns {', '.join(NEEDED)}: {use}"
         )
     fields: dict[str, Any] = {"role": role, "link": web_link(row.get("link"))}
     for name, parse in _SHOWN.items():
         if name in NEEDED or row.get(name) not in (None, ""):
-            fields[_FIELDS.get(name, name)] = parse(row[name], f"{where}: '{name}'")
+            fields[_FIELDS.get(name, name)] = parse(row[name], f"{location}: '{name}'")
     for name in ("depth", "left_out"):
-        fields[name] = _whole(row.get(name) or 0, f"{where}: '{name}'")
+        fields[name] = _whole(row.get(name) or 0, f"{location}: '{name}'")
     if row.get("thread_rank"):
         fields["thread"] = str(row["thread_rank"])
     terms = row.get("terms") or ()
@@ -376,20 +376,20 @@ def counted_scores(scores: Sequence[float] | NDArray[np.float64]) -> ScoreHistog
     return {"edges": edges.tolist(), "counts": counts.tolist()}
 
 
-def _number(value: Any, where: str) -> float:
+def _number(value: Any, location: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not abs(number) <= 1e15:  # neither does NaN
-        raise InputError(f"{where} is {str(value)[:40]!r}; expected a number")
+        raise InputError(f"{location} is {str(value)[:40]!r}; expected a number")
     return number
 
 
-def _whole(value: Any, where: str) -> int:
-    number = _number(value, where)
+def _whole(value: Any, location: str) -> int:
+    number = _number(value, location)
     if number != int(number) or number < 0:
-        raise InputError(f"{where} is {str(value)[:40]!r}; expected a whole number")
+        raise InputError(f"{location} is {str(value)[:40]!r}; expected a whole number")
     return int(number)
 
 

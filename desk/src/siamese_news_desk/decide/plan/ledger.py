@@ -428,7 +428,7 @@ def _refusal(
 ) -> PlanRefused:
     newest = active[-1]
     changed = changes(newest.get("settings") or {}, plan["settings"])
-    where = newest.get("plan", "in another folder")
+    location = newest.get("plan", "in another folder")
     none = (
         ""
         if newest["criteria"]
@@ -436,7 +436,7 @@ def _refusal(
     )
     cost = sum((Fraction(line["error"]) for line in active), Fraction(0))
     return PlanRefused(
-        f"{path}: there is already a plan over the same posts ({'; '.join([where, *changed])}). "
+        f"{path}: there is already a plan over the same posts ({'; '.join([location, *changed])}). "
         "What is fixed before the first label cannot be changed afterwards, and trying again until "
         "a plan passes guarantees nothing: with five attempts, 21% of the certificates were false. ",
         further_plan(cost, none, replaceable=identity(plan)["kind"] != "stopping"),

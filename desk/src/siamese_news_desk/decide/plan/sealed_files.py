@@ -54,14 +54,14 @@ def read_sealed(
         content = json.loads(_text(path))
         seal = seal_of(content) if isinstance(content, dict) else ""
     except OSError as error:
-        where = (
+        location = (
             "; it is next to the first sheet: check the names of both"
             if record_kind == "plan"
             else ""
         )
         raise InputError(
             f"{path}: cannot be read ({error.strerror}); expected a {record_kind} that this program "
-            f"wrote{where}"
+            f"wrote{location}"
         ) from error
     except (ValueError, RecursionError) as error:
         raise InputError(
