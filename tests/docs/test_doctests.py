@@ -4,6 +4,7 @@ import doctest
 import importlib.util
 import inspect
 import pkgutil
+from pathlib import Path
 
 import pytest
 
@@ -20,11 +21,11 @@ MODULES = ["siamese_news", "siamese_news.errors", "siamese_news.search.searcher"
 for room in ROOMS:
     package = importlib.import_module(f"siamese_news.{room}")
     MODULES.append(package.__name__)
-    found = pkgutil.iter_modules(
-        getattr(package, "__path__", []), f"{package.__name__}."
-    )
+    folders = getattr(package, "__path__", [])
+    found = pkgutil.iter_modules(folders, f"{package.__name__}.")
     # Loops in C lie next to the modules, and are none.
-    MODULES += [module.name for module in found if "loops_" not in module.name]
+    loops = {path.stem for folder in folders for path in Path(folder).glob("*.so")}
+    MODULES += [m.name for m in found if m.name.rpartition(".")[2] not in loops]
 PUBLIC = [
     "siamese_news",
     *(f"siamese_news.{room}" for room in ROOMS if room != "data.records"),

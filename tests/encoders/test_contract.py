@@ -312,7 +312,12 @@ def _parts(encoder):
     return {
         name: (
             type(module),
-            {k: v for k, v in vars(module).items() if isinstance(v, plain)},
+            {
+                k: v
+                for k, v in vars(module).items()
+                # One of them is told defaults that the other one leaves out.
+                if isinstance(v, plain) and k != "_arguments"
+            },
         )
         for name, module in encoder.named_modules()
     }

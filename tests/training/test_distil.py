@@ -471,34 +471,6 @@ def test_a_teacher_that_is_none_is_named(tmp_path):
     )
 
 
-class Letters:
-    """A teacher with the interface of sentence-transformers, whose vectors count letters."""
-
-    default_prompt_name = None
-
-    def preprocess(self, texts):
-        letters = "abcdefghijklmnopqrstuvwxyz"
-        counts = [[text.count(letter) + 0.0 for letter in letters] for text in texts]
-        return {"counts": torch.tensor(counts), "modality": "text"}
-
-    tokenize = preprocess
-
-    def __call__(self, features):
-        return {"sentence_embedding": features["counts"]}
-
-
-@pytest.mark.parametrize("readers", [0, 2])
-def test_a_teacher_has_the_same_vectors_if_others_read_ahead(monkeypatch, readers):
-    monkeypatch.setattr(teacher, "GPU_BATCH", 7)
-    texts = [f"{letter}{'b' * number}" for number, letter in enumerate("abcdxyz" * 5)]
-    vectors = teacher.encode_ahead(Letters(), texts, device="cpu", readers=readers)
-    counts = Letters().preprocess(texts)["counts"]
-    assert vectors.dtype == np.float16
-    torch.testing.assert_close(
-        torch.from_numpy(vectors).float(), normalize(counts, dim=1), atol=1e-3, rtol=0
-    )
-
-
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=6), min_size=1, max_size=8))
 def test_a_batch_of_texts_has_the_ids_and_vectors_of_its_rows(texts):

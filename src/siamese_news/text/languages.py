@@ -168,9 +168,9 @@ def _detector() -> Any:
             self._automaton = [table.buffer_info()[0] for table in states]
 
         def _raw_score(self, text: bytes) -> Any:
-            features = (ctypes.c_int32 * len(text))()
-            arguments = (*self._automaton, text, len(text), features)
-            count = 0 if loops is None else loops.visit(*arguments)
+            features = array("i", bytes(len(text) * self._feature_of.itemsize))
+            arguments = (text, len(text), features.buffer_info()[0])
+            count = 0 if loops is None else loops.visit(*self._automaton, *arguments)
             if not count:
                 return super()._raw_score(text)
             return self._sparse_score(Counter(features[:count]), self.nb_ptc)

@@ -148,7 +148,7 @@ from siamese_news.cli import app
 app(sys.argv[1:])
 """
 AT = (
-    "writing.RowMaker.__call__",
+    "writing.IndexWriter._read",
     "writing.sync",
     "changing.sync",
     "changing.Manifest.write",
