@@ -218,6 +218,7 @@ class Browser(threading.Thread):
 
 
 @needs_desk
+@pytest.mark.slow  # its server and its visitor share a process, so a busy machine may cut them off
 def test_a_running_desk_uses_the_loopback_address_only(files, asked, monkeypatch):
     """Its search is a process of its own, the command `filter`, which has a test above."""
     import webbrowser
