@@ -1,5 +1,10 @@
 """A text's vector is computed once, and nothing but the time tells."""
 
+import os
+import pickle
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -61,3 +66,41 @@ def test_scores_with_and_without_the_store_are_the_same_bytes(monkeypatch):
     *computed_again, texts_again = run()
     assert kept == computed_again
     assert texts_once <= len(set(POSTS)) + len(STORIES) < texts_again
+
+
+def letters_of(keys, pause=0.0):
+    def encode(places):
+        time.sleep(pause)
+        return np.array([[ord(keys[place]), 1.0] for place in places], np.float32)
+
+    return encode
+
+
+def test_threads_that_ask_at_once_get_the_vectors_of_their_texts():
+    store = VectorStore(np.float32)
+    asked = ["abcd", "cdef", "abcd", "fgha"]
+    with ThreadPoolExecutor(4) as pool:
+        vectors = list(
+            pool.map(lambda keys: store.of(keys, letters_of(keys, 0.02)), asked)
+        )
+    for keys, found in zip(asked, vectors, strict=True):
+        assert found[:, 0].tolist() == [ord(key) for key in keys]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_has_a_store_of_its_own():
+    store = VectorStore(np.float32)
+    store.of("ab", letters_of("ab"))
+    child = os.fork()
+    if not child:
+        found = store.of("xyza", letters_of("xyza"))[:, 0].tolist()
+        os._exit(found != [ord(key) for key in "xyza"])
+    assert os.waitpid(child, 0)[1] == 0
+    assert store.of("bc", letters_of("bc"))[:, 0].tolist() == [98, 99]
+
+
+def test_a_store_travels_empty():
+    store = VectorStore(np.float16)
+    store.of("ab", letters_of("ab"))
+    there = pickle.loads(pickle.dumps(store))
+    assert there.of("ba", letters_of("ba")).tolist() == [[98, 1], [97, 1]]

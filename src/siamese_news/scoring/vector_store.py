@@ -1,8 +1,10 @@
 """Vectors of texts that are computed once, whoever asks for them and how often."""
 
+import os
 import tempfile
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
+from threading import Lock
 from typing import IO, Any
 
 import numpy as np
@@ -16,8 +18,8 @@ class VectorStore:
     """Vectors by the keys of their texts, in a temporary file without a name.
 
     An encoder takes up to milliseconds for a text, and a scorer asks for the vectors of a post in
-    each pass over a pool and for each seed that it is near. The file is made at the first use, so
-    that processes which are forked before it have one each; it is gone with the process.
+    each pass over a pool and for each seed that it is near. Threads take turns. Every process has
+    a file of its own, also after a fork, which is gone with it.
 
     Args:
         dtype: the precision in which vectors are kept and returned.
@@ -26,6 +28,11 @@ class VectorStore:
     def __init__(self, dtype: DTypeLike) -> None:
         self._dtype = np.dtype(dtype)
         self._rows: dict[Hashable, int] = {}
+        self._turn = Lock()
+        self._process = os.getpid()
+
+    def __reduce__(self) -> tuple[type["VectorStore"], tuple[np.dtype[Any]]]:
+        return VectorStore, (self._dtype,)
 
     @cached_property
     def _file(self) -> IO[bytes]:
@@ -42,6 +49,19 @@ class VectorStore:
         """
         if not keys:
             return encode([]).astype(self._dtype)
+        if (
+            self._process != os.getpid()
+        ):  # forked since: the file is the other process's
+            vars(self).pop("_file", None)
+            VectorStore.__init__(self, self._dtype)
+        with self._turn:
+            return self._of(keys, encode)
+
+    def _of(
+        self,
+        keys: Sequence[Hashable],
+        encode: Callable[[list[int]], NDArray[np.floating]],
+    ) -> NDArray[Any]:
         if len(self._rows) + len(keys) > MOST_TEXTS:
             self._rows = {}
             self._file.truncate(0)
