@@ -13,20 +13,18 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from hydra import compose, initialize_config_module
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from benchmarks.ablation_table import table
-from siamese_news.data.collate import pad
 from siamese_news.data.sources import EvaluationSet
 from siamese_news.encoders import build_encoder
 from siamese_news.evaluation.system_results import evaluate_model
@@ -49,8 +47,6 @@ CONFIG = (
 DEVS = ("usatoday_cnn", "facebook_teasers", "fnc1")
 KINDS = ("softmax", "entmax15", "sparsemax", "adaptive")
 LR = 3e-3  # learning rate of every cell, falling linearly
-# Content words that are read of an article.
-EDGES = (0, 25, 75, 200)
 Cell = tuple[str, str, str]  # head, context, sparsity
 
 
@@ -137,7 +133,6 @@ class Bench:
                 {k: round(v, 5) for k, v in result.per_article["AP"].items()}
                 for result in results
             ],
-            "zeros": self._zeros(head, context),
         }
 
     def _train(self, head: str, seed: int, steps: int, *, lr: float) -> None:
@@ -173,69 +168,28 @@ class Bench:
         for _ in range(steps):
             yield next(loader)
 
-    @torch.inference_mode()
-    def _zeros(self, head: str, context: str) -> dict[str, list[float | None]]:
-        """Share of weights that are exactly zero, by the length of the dev articles."""
-        model = self.model
-        counts: dict[str, np.ndarray] = {}
-        star = model.config["context"]
-        for dev in self.devs:
-            for article in dev.articles[:200]:
-                ids = model.cut([model.ids(article.full_text)], "article")[0]
-                if not len(ids):
-                    continue
-                group = int(np.searchsorted(EDGES[1:-1], len(ids), side="right"))
-                inputs = model.embedding(pad([ids]))
-                attention = {}
-                if head == "lexical":
-                    attention["factors"] = model.encoder.heads(*inputs)[1]
-                if context.startswith("star"):
-                    with torch.inference_mode(False):
-                        copies = [part.clone() for part in inputs]
-                        recorded = model.encoder.explain(*copies).attention
-                    attention |= {
-                        name.split(".")[1]: weights
-                        for name, weights in recorded.items()
-                    }
-                for name, weights in attention.items():
-                    # Beyond the ends of the text a ring has no key, and no weight to drop.
-                    radius = star["window"] if name == "rings" else 0
-                    absent = sum(
-                        2 * min(step, len(ids)) for step in range(1, radius + 1)
-                    )
-                    absent *= star["heads"] if name == "rings" else 0
-                    sums = counts.setdefault(name, np.zeros((2, len(EDGES) - 1)))
-                    zeros = int((weights == 0).sum())
-                    sums[:, group] += (zeros - absent, weights.numel() - absent)
-        return {
-            name: [round(z / n, 4) if n else None for z, n in sums.T]
-            for name, sums in counts.items()
-        }
-
 
 def completed(
     path: Path,
-    wanted: Sequence[tuple[Any, int, int]],
-    key: str,
-    bench: Callable[[], Any],
+    wanted: Sequence[tuple[Cell, int, int]],
 ) -> list[dict[str, Any]]:
     """The runs in a file of results, one a line, after those that it lacks are added.
 
     Args:
         path: the file.
         wanted: the runs, each by its cell, seed and number of steps.
-        key: of the cell in a result.
-        bench: makes the object whose `run` does a run, if one is missing.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = path.read_text().splitlines() if path.is_file() else []
     runs = [json.loads(line) for line in lines]
-    done = [[run[key], run["seed"], run["steps"]] for run in runs]
+    done = [[run["cell"], run["seed"], run["steps"]] for run in runs]
     missing = [run for run in wanted if json.loads(json.dumps(run)) not in done]
-    made = bench() if missing else None
+    if not missing:
+        return runs
+    bench = Bench()
     for place, run in enumerate(missing):
         started = time.monotonic()
-        runs.append(made.run(*run))
+        runs.append(bench.run(*run))
         with path.open("a") as stream:
             stream.write(json.dumps(runs[-1]) + "\n")
         took = f"{time.monotonic() - started:.0f} s"
@@ -264,11 +218,9 @@ def main() -> None:
     # The untrained cells.
     wanted = [((head, "bag", "none"), 0, 0) for head in ("lexical", "dense")]
     wanted += [(cell, seed, arguments.steps) for seed in seeds for cell in cells()]
-    runs = completed(
-        arguments.results, [] if arguments.table_only else wanted, "cell", Bench
-    )
+    runs = completed(arguments.results, [] if arguments.table_only else wanted)
     with atomic_write(arguments.out) as stream:
-        stream.write(table(runs, arguments.steps, DEVS, EDGES))
+        stream.write(table(runs, arguments.steps, DEVS))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """The table of the ablation: means over seeds, intervals over articles, tests against the bag."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,8 @@ COMPARED = [
 ]
 
 
-def table(
-    runs: Sequence[Run], steps: int, devs: Sequence[str], edges: Sequence[int]
-) -> str:
-    """Markdown: MAP by dev set, the difference to the head's reference, and the zeros."""
+def table(runs: Sequence[Run], steps: int, devs: Sequence[str]) -> str:
+    """Markdown: MAP by dev set, and the difference to the head's reference."""
     about = provenance()
     parts = []
     for head in ("lexical", "dense"):
@@ -49,10 +46,6 @@ def table(
     parts += [
         "## Sparse against dense attention, star against mean",
         markdown_table(_pairs(runs)),
-    ]
-    parts += [
-        "## Weights that are exactly zero",
-        markdown_table(_zeros(runs, steps, edges)),
     ]
     parts.append(
         f"`{about['command']}` · {about['date']} · revision {about['revision']} · "
@@ -134,33 +127,3 @@ def _interval(differences: Sequence[np.ndarray]) -> tuple[float, float]:
         axis=0,
     )
     return percentile_interval(draws)
-
-
-def _zeros(
-    runs: Sequence[Run], steps: int, edges: Sequence[int]
-) -> list[dict[str, Any]]:
-    """One row for each cell and kind of weight."""
-    names = [f"{low}–{high - 1} words" for low, high in pairwise(edges)]
-    names[-1] = f"{edges[-2]} and more"
-    shares_by_cell: dict[tuple[str, ...], list[list[float | None]]] = {}
-    for run in runs:
-        if run["steps"] == steps:
-            for name, shares in run["zeros"].items():
-                shares_by_cell.setdefault((*run["cell"], name), []).append(shares)
-    rows = []
-    for (head, context, kind, name), shares in shares_by_cell.items():
-        row: dict[str, Any] = {
-            "head": head,
-            "context": context,
-            "sparsity": kind,
-            "weights": name,
-        }
-        for place, group in enumerate(names):
-            values = [
-                run_shares[place]
-                for run_shares in shares
-                if run_shares[place] is not None
-            ]
-            row[group] = float(np.mean(values)) if values else None
-        rows.append(row)
-    return rows

@@ -1,8 +1,9 @@
-"""Write the pages of figures (`results/*.md`) from their texts (`*.md.j2`) and tables (`*.json`).
+"""Write the pages of figures (`results/*.md`) from their texts (`*.md.j2`) and tables (JSON and CSV).
 
 A data file has the command that prints the table, the revision, date and machine of the figures,
-the columns with their alignment, and the rows. `goals` compares them with the goals. `python -m
-benchmarks.results_page` writes the pages; RESULTS.md, the short page above them, is written by hand.
+the columns with their alignment, and the rows. `goals` compares them with the goals. The tables of the
+leaderboard come from its own command as CSV. `python -m benchmarks.results_page` writes the pages;
+RESULTS.md and LEADERBOARD.md, the short pages above them, are written by hand.
 """
 
 import json
@@ -12,6 +13,8 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from benchmarks.goals import goals_table
+from benchmarks.leaderboard.csv_tables import read_tables
+from siamese_news.utils.markdown import markdown_table
 
 HERE = Path(__file__).parent
 DATA = HERE / "results"
@@ -49,6 +52,26 @@ def table(name: str) -> str:
     return "\n".join([*lines, "", source])
 
 
+def leaderboard_table(test: str, *, micro: bool | None = None) -> str:
+    """A table of the leaderboard in Markdown.
+
+    Args:
+        test: its name, or `SUMMARY`.
+        micro: the columns of micro AP alone, or all others; without it, every column.
+    """
+    name = " micro AP"
+    return markdown_table(
+        [
+            {
+                column.removesuffix(name) if micro else column: cell or None
+                for column, cell in row.items()
+                if column == "system" or micro in (None, column.endswith(name))
+            }
+            for row in read_tables(DATA)[test]
+        ]
+    )
+
+
 def pages() -> dict[Path, str]:
     """The text of each page, by its file."""
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
@@ -56,7 +79,7 @@ def pages() -> dict[Path, str]:
     return {
         template.with_suffix(""): environment.from_string(
             template.read_text(encoding="utf-8")
-        ).render(table=table, goals=goals_table(tables))
+        ).render(table=table, goals=goals_table(tables), leaderboard=leaderboard_table)
         for template in sorted(DATA.glob("*.md.j2"))
     }
 

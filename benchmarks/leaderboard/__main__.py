@@ -45,7 +45,12 @@ def main(arguments: list[str] | None = None) -> None:
         help="the runs of the sweep",
     )
     parser.add_argument("--out", type=Path, default=Path("bench-results/leaderboard"))
-    parser.add_argument("--table", type=Path, default=HERE.parent / "LEADERBOARD.md")
+    parser.add_argument(
+        "--tables",
+        type=Path,
+        default=HERE.parent / "results",
+        help="folder of leaderboard.csv and leaderboard_tests.csv",
+    )
     try:
         run(parser.parse_args(arguments))
     except InputError as error:
@@ -86,12 +91,12 @@ def _choose_and_score(
 ) -> None:
     from benchmarks.dev_pools import shared_dev_pools
     from benchmarks.leaderboard.choose import choose
+    from benchmarks.leaderboard.csv_tables import read_tables, write_tables
     from benchmarks.leaderboard.figures import Figures, mean_ap
     from benchmarks.leaderboard.lock import Ledger, Lock
     from benchmarks.leaderboard.score import score, score_key, stored_figures
     from benchmarks.leaderboard.systems import Ground, missing
     from benchmarks.leaderboard.table import leaderboard
-    from siamese_news.utils.files import atomic_write
 
     lock = Lock(options.records / "lock.json", board)
     ledger = Ledger(options.records / "scored.json")
@@ -124,14 +129,11 @@ def _choose_and_score(
         return
     scores: dict[str, dict[str, list[Figures]]] = {test: {} for test in board.tests}
     for row in board.rows.values():
-        changed = lock.changed(row)
-        if changed:
-            why = (
-                f"locked with other {', '.join(changed)}"
-                if row.name in lock
-                else "not locked"
-            )
-            skipped.setdefault(row.name, why)
+        if changed := lock.changed(row):
+            if row.name in names and row.name not in skipped:
+                other = f"with other {', '.join(changed)}"
+                how = f"locked {other}" if row.name in lock else "not locked"
+                print(f"{row.name}: {how}", flush=True)
             continue
         for test in row.tests:
             figures = stored_figures(
@@ -139,19 +141,16 @@ def _choose_and_score(
             )
             if figures is not None:
                 scores[test][row.name] = figures
-                skipped.pop(row.name, None)
 
     def current(row: "Row", test: str) -> bool:
         return not lock.changed(row) and ledger.last_key(row.name, test) == lock.key(
             row
         )
 
-    earlier = (
-        options.table.read_text(encoding="utf-8") if options.table.is_file() else ""
-    )
-    with atomic_write(options.table) as stream:
-        stream.write(leaderboard(board, scores, skipped, ledger, current, earlier))
-    print(options.table)
+    earlier = read_tables(options.tables)
+    tables = leaderboard(board, scores, ledger, current, earlier)
+    write_tables(options.tables, tables)
+    print(f"{options.tables}; python -m benchmarks.results_page shows it")
 
 
 def _named(what: str, value: str | None, known: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Draw docs/quality.svg from LEADERBOARD.md: mean quality against speed.
+"""Draw docs/quality.svg from the tables of the leaderboard: mean quality against speed.
 
 ``python -m benchmarks.leaderboard.picture``
 """
@@ -7,8 +7,15 @@ import statistics
 from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks.leaderboard.csv_tables import (
+    RESULTS,
+    SUMMARY,
+    Tables,
+    by_system,
+    read_tables,
+)
+
 ROOT = Path(__file__).parents[2]
-LEADERBOARD = ROOT / "benchmarks" / "LEADERBOARD.md"
 PICTURE = ROOT / "docs" / "quality.svg"
 OURS, PEER, PAPER = "#b3321c", "#4a5560", "#76828c"
 PLACES = {
@@ -78,26 +85,14 @@ COLUMNS = (
 )
 
 
-def table_of(text: str, heading: str) -> dict[str, dict[str, str]]:
-    """The first Markdown table after a heading: first cell -> column -> cell."""
-    lines = text[text.index(heading) :].splitlines()
-    first = next(place for place, line in enumerate(lines) if line.startswith("|"))
-    rows = []
-    for line in lines[first:]:
-        if not line.startswith("|"):
-            break
-        rows.append([cell.strip() for cell in line.strip().strip("|").split("|")])
-    return {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[2:]}
-
-
 def mean_of(row: Mapping[str, str]) -> float:
     """The mean over the columns for which every row that is drawn has a figure."""
     return statistics.mean(float(row[column].split()[0]) for column in COLUMNS)
 
 
-def points(text: str) -> dict[str, tuple[float, float]]:
+def points(tables: Tables) -> dict[str, tuple[float, float]]:
     """Posts per second and mean quality of the rows that are drawn."""
-    board, speeds = table_of(text, "# Leaderboard"), table_of(text, "\n## signal1m")
+    board, speeds = by_system(tables[SUMMARY]), by_system(tables["signal1m"])
     return {
         row: (float(speeds[row]["posts/s"].replace(",", "")), mean_of(board[row]))
         for row in ROWS
@@ -151,5 +146,5 @@ def draw(found: Mapping[str, tuple[float, float]]) -> bytes:
 
 
 if __name__ == "__main__":
-    PICTURE.write_bytes(draw(points(LEADERBOARD.read_text(encoding="utf-8"))))
+    PICTURE.write_bytes(draw(points(read_tables(RESULTS))))
     print(PICTURE)

