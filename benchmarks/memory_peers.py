@@ -1,6 +1,6 @@
 """Posts a second of what a user would pick, each at its best, on one thread of one machine.
 
-    python -m benchmarks.peers_speed [--posts 100000] [--seeds 5]
+    python -m benchmarks.memory_peers [--posts 100000] [--seeds 5]
 
 Needs the extra ``bench`` and ``pip install bm25s tantivy onnx onnxscript onnxruntime``; a peer that
 is not installed is left out and named. Posts and seeds are Signal1M's, in memory. From texts to the

@@ -1,6 +1,6 @@
-"""The index next to engines that keep posts on disk: python -m benchmarks.peers.
+"""The index next to engines that keep posts on disk: python -m benchmarks.index_peers.
 
-    python -m benchmarks.peers [--posts 250000] [--only tantivy]
+    python -m benchmarks.index_peers [--posts 250000] [--only tantivy]
 
 Needs ``pip install bm25s tantivy``. The posts of the times are those of `benchmarks.real_posts`, the
 seeds the first of Signal1M, whose own posts and judgments give the mean average precision (MAP) of
@@ -169,7 +169,15 @@ def of_engine(engine: str) -> Callable[..., list[Any]]:
 
     def command(name: str, folder: Path, source: Path, out: Path) -> list[Any]:
         paths = ["--folder", folder, "--source", source, "--out", out]
-        return ["-m", "benchmarks.peers", "--step", name, "--engine", engine, *paths]
+        return [
+            "-m",
+            "benchmarks.index_peers",
+            "--step",
+            name,
+            "--engine",
+            engine,
+            *paths,
+        ]
 
     return command
 
