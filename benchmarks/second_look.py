@@ -2,7 +2,9 @@
 
 MODEL is ``star``, a folder as for ``--second-look``, or ``minilm`` or ``mpnet``, the encoders of the
 leaderboard. Each seed is a question of its own, as `siamese-news rank` asks it; *alone* is the
-order by the model's own cosines, *as --model* that by its cosines with our words. Seconds are of
+order by the model's own cosines, *as --model* that by its cosines with our words. *Micro* is the
+average precision of all pairs of a seed and a post in one list, *right* the share of relevant posts
+among those with a relevance of .5 or more, both by the first look and with the second. Seconds are of
 the processor, for a question with the number of posts that the scores say: what the model needs for
 the seed, and for the posts that no seed before had among its best.
 """
@@ -26,6 +28,7 @@ from siamese_news.model.loading import (
 )
 from siamese_news.model.text_model import STAR, TextModel
 from siamese_news.scoring import observe_all, open_scorer
+from siamese_news.search.list_relevance import list_relevance
 from siamese_news.search.query import SHIPPED_STAR
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
@@ -37,6 +40,7 @@ POOLS = {
     "claims-dev": "test",
     "events-dev": "dev",
     "fox-comments": "test",
+    "dast-da": "test",
 }
 COUNTS = (50, 200, None, 5000)
 """Posts of a list that are read; None: as many as the scores say."""
@@ -68,6 +72,7 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
     scores = []
     factors = []
     decided = []
+    floors: list[int] = []
     for start in range(0, len(seeds), _SEEDS):
         some = seeds[start : start + _SEEDS]
         scorer = open_scorer(model, [a.full_text for a in some])
@@ -75,6 +80,8 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
         scores.append(scorer.scores(texts))
         factors.append(scorer.scales())
         decided.append(scorer.agreement())
+        relevance = list_relevance(scorer, Seeds(some), model.calibration)
+        floors += [relevance.least(number, 0.5) for number in range(len(some))]
     scales = np.concatenate(factors)
     agreed = np.concatenate(decided)
     first = np.rint(np.concatenate(scores).astype(np.float64) * MILLION).astype(
@@ -85,6 +92,13 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
     def mean(lists: np.ndarray) -> str:
         pairs = zip(lists, relevant, strict=True)
         return f"{np.mean([average_precision(*pair) for pair in pairs]):.4f}"
+
+    def micro(lists: np.ndarray) -> str:
+        return f"{average_precision(lists.ravel(), relevant.ravel()):.4f}"
+
+    def right(lists: np.ndarray) -> str:
+        kept = lists >= np.array(floors)[:, None]
+        return f"{np.count_nonzero(relevant[kept])} of {np.count_nonzero(kept)}"
 
     row = {
         "pool": name,
@@ -100,10 +114,12 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
         for number, line in enumerate(lists):
             best = np.argsort(-line, kind="stable")[: look.count(number, line, agreed)]
             again = [texts[place] for place in best.tolist()]
-            line[best] += look.added(number, again, line[best], scales, agreed)
+            line[best] = look.scores(number, again, line[best], scales, agreed)
         used = time.process_time() - used
         if count is None:
             row["seconds"] = f"{used / len(seeds):.2f}"
+            row["micro"] = f"{micro(first)}, {micro(lists)}"
+            row["right"] = f"{right(first)}, {right(lists)}"
         row["by the scores" if count is None else f"{count:,}"] = mean(lists)
     if not is_cross_encoder(folder):
         other = _opened(folder)

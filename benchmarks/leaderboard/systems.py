@@ -243,7 +243,7 @@ class LookAgain(ModelSystem):
                     : look.count(number, line, agreed)
                 ]
                 again = [posts[place] for place in best.tolist()]
-                line[best] += look.added(number, again, line[best], scales, agreed)
+                line[best] = look.scores(number, again, line[best], scales, agreed)
         return lists / MILLION, seconds + time.process_time() - started
 
 

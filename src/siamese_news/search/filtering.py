@@ -204,7 +204,7 @@ def write_filtered(
     assert outcome.listed is not None
     relevance: list[float] = []
     with atomic_write(query.out, "wb" if query.format in BINARY else "w") as target:
-        rows_of = _noted(filtered_rows(rows, opened, outcome.scorer), relevance)
+        rows_of = _noted(filtered_rows(rows, opened, outcome), relevance)
         opened.write_rows(target, rows_of)
     all_remarks = [
         *remarks,
@@ -248,7 +248,9 @@ def _noted(rows: Iterable[ResultRow], relevance: list[float]) -> Iterator[Result
         yield row
 
 
-def filtered_rows(path: Path, opened: OpenQuery, scorer: Scorer) -> Iterator[ResultRow]:
+def filtered_rows(
+    path: Path, opened: OpenQuery, outcome: Outcome
+) -> Iterator[ResultRow]:
     """The rows of a part file, best first, ties by post id descending, with rank and cluster.
 
     Only the scores and the places of the rows are in memory, and the texts where clusters are
@@ -267,17 +269,22 @@ def filtered_rows(path: Path, opened: OpenQuery, scorer: Scorer) -> Iterator[Res
         def row_at(row_number: int) -> ResultRow:
             stream.seek(starts[row_number])
             row: ResultRow = orjson.loads(stream.readline())
+            row["relevance"] = likely.get(row_number, row["relevance"])
             return row | {"score": int(row_scores[row_number]) / MILLION}
 
+        likely: dict[int, float | None] = {}
         order = _order(row_scores, row_at)
         if opened.second_look is not None:
-            scales = scorer.scales()
-            agreed = scorer.agreement()
+            scales = outcome.scorer.scales()
+            agreed = outcome.scorer.agreement()
             reread = order[: opened.second_look.count(0, row_scores, agreed)]
-            texts = [row_at(offset)["text"] for offset in reread.tolist()]
-            row_scores[reread] += opened.second_look.added(
+            texts = [row_at(row_number)["text"] for row_number in reread.tolist()]
+            row_scores[reread] = opened.second_look.scores(
                 0, texts, row_scores[reread], scales, agreed
             )
+            assert outcome.cut is not None
+            relevance = outcome.cut.of(row_scores[reread])
+            likely = dict(zip(reread.tolist(), relevance, strict=True))
             order = _order(row_scores, row_at)
 
         def rows() -> Iterator[ResultRow]:

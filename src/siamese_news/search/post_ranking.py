@@ -44,8 +44,6 @@ class Ranking:
         self._top = top
         self.scores = ScoreCounts()
         self._relevance = relevance
-        # The scores before a second look, by list and row: the relevance is that of these.
-        self._before: dict[int, dict[int, int]] = {}
         lists = seeds.lists
         self._scores = [np.empty(0, np.int64) for _ in range(lists)]
         # Before seeds were compared, where that is given.
@@ -99,21 +97,18 @@ class Ranking:
         return self._floors.copy()
 
     def look_again(self, second_look: SecondLook, top: int) -> None:
-        """Raise posts of each list by a second look at the best of them, and keep `top` of it."""
+        """Order the best posts of each list by a second look, and keep `top` of it."""
         scales = self.scorer.scales()
         agreed = self.scorer.agreement()
         for number, (scores, rows, order) in enumerate(self._ordered()):
             reread = order[: second_look.count(number, scores, agreed)]
-            reread_rows = rows[reread].tolist()
-            texts = [self._posts[row][0].text for row in reread_rows]
+            texts = [self._posts[row][0].text for row in rows[reread].tolist()]
             reread_scores = scores[reread]
-            first_look = zip(reread_rows, reread_scores.tolist(), strict=True)
-            self._before[number] = dict(first_look)
             # A post that falls behind a rival is raised less.
             alone = np.rint(self._alone[number][reread].astype(np.float64) * MILLION)
             fallen = np.clip(reread_scores / np.maximum(alone, 1), 0, 1)
             falls = np.where(reread_scores < alone, fallen, 1) ** 2
-            scores[reread] += second_look.added(
+            scores[reread] = second_look.scores(
                 number, texts, reread_scores, scales, agreed, falls
             )
         self._top = top
@@ -199,7 +194,9 @@ class Ranking:
             ranked = []
             scores = scores[order]
             rows = rows[order]
-            likely = self._likely(number, scores, rows)
+            likely: Sequence[float | None] = [None] * len(scores)
+            if self._relevance is not None:
+                likely = self._relevance.column(number, scores)
             ordered = zip(scores.tolist(), rows.tolist(), likely, strict=True)
             for rank, (score, row, relevance) in enumerate(ordered, 1):
                 post, best = self._posts[row]
@@ -208,17 +205,6 @@ class Ranking:
                     RankedPost(article, rank, score / MILLION, post, relevance)
                 )
             yield ranked
-
-    def _likely(self, number: int, scores: Ints, rows: Ints) -> list[float | None]:
-        """The relevance of posts in list `number`; None where it is unknown."""
-        if self._relevance is None:
-            return [None] * len(scores)
-        first_look = self._before.get(number, {})
-        pairs = zip(rows.tolist(), scores.tolist(), strict=True)
-        first_scores = np.array(
-            [first_look.get(row, score) for row, score in pairs], np.int64
-        )
-        return self._relevance.column(number, first_scores)
 
 
 def search(

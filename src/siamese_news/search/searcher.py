@@ -257,9 +257,7 @@ class Searcher:
                 raise InputError("no posts to filter: expected at least one")
             remarks = partial(filter_remarks, opened, outcome)
             self._say(opened, outcome.scorer, pool, remarks)
-            return _records(
-                filtered_rows(partial_results.path, opened, outcome.scorer), query
-            )
+            return _records(filtered_rows(partial_results.path, opened, outcome), query)
 
     @one_thread_of_products()
     def explain(self, articles: Articles, posts: Posts | Pool) -> Records:

@@ -4,7 +4,9 @@ The first look ranks every post with words and small vectors. The Star Transform
 the best K of a list (another model, such as a transformer, if its folder is named). Let c be a
 post's cosine with a seed without half of its density (`density`), and q a high quantile of these K
 numbers. Then max(0, c - q) times a weight and the seed's scale (`Scorer.scales`) is added to the
-post's score, the largest over the seeds of one story.
+post's score, the largest over the seeds of one story. The sums order the K posts, and the K scores
+of the first look are dealt out in this order (`dealt`): how much a model adds depends on the list,
+so that the sums of different lists do not compare.
 
 Where the first look says that vectors decide (`Scorer.agreement`), as for comments that answer
 without naming the matter, more posts are read, the weight is higher, q falls to the median, and the
@@ -69,7 +71,7 @@ Floats = NDArray[np.float32]
 
 
 class SecondLook:
-    """Adds to the scores of a search by a model that reads the best posts of a list.
+    """Orders the best posts of each list of a search anew, by a model that reads them.
 
     `folder` is that of any model with vectors, or of a cross-encoder; ``star`` is the Star
     Transformer that ships. It reads K `posts` of each list, `most` at most; None lets the scores
@@ -110,22 +112,23 @@ class SecondLook:
         deciding = round(MOST * share)
         return min(max(_TIMES * near, LEAST, deciding), MOST)
 
-    def added(
+    def scores(
         self,
         number: int,
         texts: Sequence[str],
-        scores: NDArray[np.int64],
+        first_scores: NDArray[np.int64],
         scales: NDArray[np.floating],
         agreed: NDArray[np.floating],
         shares: NDArray[np.floating] | float = 1.0,
     ) -> NDArray[np.int64]:
-        """(K,) millionths to add to the scores of posts with these texts of a list, best first.
+        """(K,) scores in millionths of the posts of a list that have these texts, best first.
 
-        `scores` (K,) are theirs before, and of what they gain they get these `shares` (K,).
+        `first_scores` (K,) are theirs by the first look, and of what they gain they get these
+        `shares` (K,).
         """
         rows = self._rows(number)
         if not texts:
-            return np.zeros(0, np.int64)
+            return first_scores
         articles = [self._seeds.articles[row].full_text for row in rows]
         deciding = self._deciding(number, agreed)
         vectors = None
@@ -145,11 +148,12 @@ class SecondLook:
         best = (weights[:, None] * excess).max(axis=0) * shares
         share = float(deciding.max())
         if vectors is not None and share:
-            raised = scores / MILLION + best
+            raised = first_scores / MILLION + best
             options = replace(_SMOOTHING, weight=_SMOOTHED * share)
             wordless = sparse.csr_matrix((len(texts), 0))
             best += Neighbors.of(wordless, vectors, options).smooth(raised) - raised
-        return np.rint(MILLION * best).astype(np.int64)
+        gained = np.rint(MILLION * best).astype(np.int64)
+        return dealt(first_scores, first_scores + gained)
 
     def _density(self, texts: Sequence[str], vectors: Floats) -> NDArray[np.float64]:
         """(K,) the mean cosine of each post to the nearest different texts of the sample.
@@ -182,6 +186,22 @@ class SecondLook:
         """How far vectors decide for the seeds of a list, from 0 to 1."""
         of_list = agreed[self._rows(number)]
         return np.zeros(len(of_list)) if self._vectors is None else of_list
+
+
+def dealt(scores: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(K,) the same scores, dealt out so that they rise with `order` (K,).
+
+    Equal places of the order get the mean of their scores, and a higher place is higher by a
+    millionth at least.
+
+        >>> dealt(np.array([9, 7, 2]), np.array([30, 60, 30])).tolist()
+        [4, 9, 4]
+    """
+    _, places, counts = np.unique(order, return_inverse=True, return_counts=True)
+    starts = np.cumsum(counts) - counts
+    means = np.rint(np.add.reduceat(np.sort(scores), starts) / counts).astype(np.int64)
+    rising = np.arange(len(means))
+    return (np.maximum.accumulate(means - rising) + rising)[places]
 
 
 class _Vectors:
