@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from siamese_news.cli import app
 from siamese_news.search import filtering, scan
-from siamese_news.search import partial_results as part_module
+from siamese_news.search.sharding import steps
 
 WORDS = [
     "flood",
@@ -34,9 +34,10 @@ POSTS = 400
 # The command as a process that blocks are small for, and that dies at a given one.
 DIES = """
 import os, signal, sys
-from siamese_news.search import filtering, partial_results as part, scan
+from siamese_news.search import filtering, scan
+from siamese_news.search.sharding import steps
 scan.BLOCK = {block}
-part._SECONDS = {seconds}
+steps._SECONDS = {seconds}
 lines = filtering._lines
 def dying(scorer, seeds, block, *rest):
     found = lines(scorer, seeds, block, *rest)
@@ -52,7 +53,7 @@ app(sys.argv[1:])
 @pytest.fixture
 def files(tmp_path, tiny_model, monkeypatch):
     monkeypatch.setattr(scan, "BLOCK", BLOCK)
-    monkeypatch.setattr(part_module, "_SECONDS", 0.0)
+    monkeypatch.setattr(steps, "_SECONDS", 0.0)
     tiny_model.save(tmp_path / "model", card="")
     (tmp_path / "story.txt").write_text(
         "Flood in the town\n\nThe river took the bridge.\n"
@@ -148,7 +149,7 @@ def test_a_cut_off_run_goes_on_to_the_same_bytes(files, how):
         assert cut.returncode == 130
         assert "the same command with --resume" in cut.stderr
     assert not (files / "out.csv").exists()
-    with (files / "out.csv.part").open("ab") as stream:
+    with (files / "out.csv.part/00001.rows").open("ab") as stream:
         stream.write(b'{"half a li')  # what was being written
     again = run(files, out="out.csv")
     assert again.exit_code == 2
@@ -157,7 +158,7 @@ def test_a_cut_off_run_goes_on_to_the_same_bytes(files, how):
         (files / "out.csv").write_text("rows of this run\n")
     done = run(files, "--resume", out="out.csv")
     assert done.exit_code == 0, done.stderr
-    assert f"continues after block {block}" in done.stderr
+    assert "out.csv.part: continues the unfinished run" in done.stderr
     assert (files / "out.csv").read_bytes() == (files / "whole_out.csv").read_bytes()
     meta, whole = (
         json.loads((files / f"{name}out.csv.meta.json").read_text())
@@ -251,8 +252,14 @@ def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
         (lambda f: (f / "posts.jsonl").open("a").write("{}\n"), "(posts: "),
         (lambda f: ["--min-score", "0.5"], "(min_score: "),
         (lambda f: ["--dated-only"], "(dated_only: "),
-        (lambda f: (f / "out.jsonl.part").write_bytes(b""), "it was changed"),
-        (lambda f: (f / "out.jsonl.part.json").write_text("{"), "is damaged"),
+        (
+            lambda f: (f / "out.jsonl.part/00001.rows").write_bytes(b""),
+            "it was changed",
+        ),
+        (
+            lambda f: (f / "out.jsonl.part/00001.scoring.json").write_text("{"),
+            "is damaged",
+        ),
     ],
 )
 def test_another_job_is_not_gone_on_with(files, monkeypatch, change, message):
@@ -267,7 +274,7 @@ def test_another_job_is_not_gone_on_with(files, monkeypatch, change, message):
 
     monkeypatch.setattr(filtering, "_lines", dying)
     assert run(files).exit_code == 130
-    part = (files / "out.jsonl.part").read_bytes()
+    part = (files / "out.jsonl.part/00001.rows").read_bytes()
     assert part
     options = change(files)
     done = run(files, "--resume", *(options if isinstance(options, list) else []))
@@ -275,7 +282,7 @@ def test_another_job_is_not_gone_on_with(files, monkeypatch, change, message):
     assert message in done.stderr
     assert "to start over" in done.stderr
     if "changed" not in message:
-        assert (files / "out.jsonl.part").read_bytes() == part
+        assert (files / "out.jsonl.part/00001.rows").read_bytes() == part
 
 
 def test_resume_without_anything_to_resume_starts(files):
@@ -400,8 +407,6 @@ def test_what_stopped_before_its_first_block_leaves_nothing(files):
 
 
 def test_pseudonyms_are_all_that_reaches_the_disk(files, monkeypatch):
-    from siamese_news.search.partial_results import PartialResults
-
     (files / "key").write_bytes(b"k" * 20)
     lines = (files / "posts.jsonl").read_text().splitlines()
     with (files / "posts.jsonl").open("w") as stream:
@@ -409,13 +414,14 @@ def test_pseudonyms_are_all_that_reaches_the_disk(files, monkeypatch):
             json.dumps(json.loads(line) | {"author": "ann"}) + "\n" for line in lines
         )
     parts = []
-    remove = PartialResults.remove
+    remove = steps.ShardFolder.remove
 
     def kept(self):
-        parts.append(self.path.read_text())
+        if self.rows.exists():
+            parts.append(self.rows.read_text())
         remove(self)
 
-    monkeypatch.setattr(PartialResults, "remove", kept)
+    monkeypatch.setattr(steps.ShardFolder, "remove", kept)
     assert run(files, "--pseudonymize", files / "key").exit_code == 0
     assert '"ann"' not in parts[0] + (files / "out.jsonl").read_text()
     rows = [json.loads(line) for line in (files / "out.jsonl").read_text().splitlines()]

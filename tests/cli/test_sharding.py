@@ -169,7 +169,7 @@ def check_a_cut(tmp_path_factory, tiny_model, seed, count, dense, dated):
         done = run(*command(root, "parts.jsonl", "--workers", 2, *options))
         assert done.exit_code == 0, done.output
     assert told(root, "parts.jsonl") == told(root, "one.jsonl")
-    assert not (root / "parts.jsonl.shards").exists()
+    assert not (root / "parts.jsonl.part").exists()
 
 
 def stopped_before(step, root):
@@ -181,7 +181,7 @@ def stopped_before(step, root):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers, step, interrupted)
         assert run(*command(root, "out.jsonl", "--workers", 2)).exit_code == 130
-    return root / "out.jsonl.shards"
+    return root / "out.jsonl.part"
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_workers_are_processes_and_give_the_same(large):
     assert done.returncode == 0, done.stderr
     assert told(large, "two.csv") == told(large, "one.csv")
     assert "shard 2 of 2" in done.stderr
-    assert not (large / "two.csv.shards").exists()
+    assert not (large / "two.csv.part").exists()
 
 
 def workers_of(pid):
@@ -327,7 +327,7 @@ def unfinished(root, steps, monkeypatch):
     assert done.exit_code == 2 and "stopped" in done.output
     assert not (root / "x.jsonl").exists()
     monkeypatch.setattr(workers, "local_workers", here)
-    return root / "x.jsonl.shards"
+    return root / "x.jsonl.part"
 
 
 def resumed(root, *more):
@@ -343,8 +343,7 @@ def test_a_full_disk_is_named_and_finished_parts_are_kept(small, monkeypatch):
     done = run(*command(small, "x.jsonl", "--workers", 2))
     assert done.exit_code == 2
     assert (
-        "x.jsonl.shards: No space left on device; finished parts are kept"
-        in done.output
+        "x.jsonl.part: No space left on device; finished parts are kept" in done.output
     )
 
 

@@ -43,9 +43,9 @@ def left(folder):
 
 
 def test_filtering(pool):
-    log, state = pool / "log.txt", pool / "out.jsonl.part.json"
+    log, state = pool / "log.txt", pool / "out.jsonl.part"
     process = start(search(out="whole.jsonl"), pool, log)
-    wait_for((pool / "whole.jsonl.part.json").exists, process)
+    wait_for((pool / "whole.jsonl.part/work.json").exists, process)
     began = time.monotonic()
     finish(process, log)
     seconds = time.monotonic() - began
@@ -56,13 +56,16 @@ def test_filtering(pool):
         return search(*(["--resume"] if state.exists() else []))
 
     def begun():
-        return state.exists() and state.stat().st_mtime_ns > attempts[-1]
+        return any(
+            path.stat().st_mtime_ns > attempts[-1] for path in state.glob("0*.json")
+        )
 
     def check():
         assert (pool / "out.jsonl").read_bytes() == (pool / "whole.jsonl").read_bytes()
         assert left(pool) == ["out.jsonl", "out.jsonl.meta.json"]
 
     def fresh():
+        shutil.rmtree(state, ignore_errors=True)
         for name in left(pool):
             (pool / name).unlink()
 

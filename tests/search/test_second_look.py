@@ -23,9 +23,9 @@ from siamese_news.errors import InputError
 from siamese_news.model import cached
 from siamese_news.model.text_model import PRETRAINED
 from siamese_news.search import filtering, scan, second_look
-from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.second_look import SecondLook, dealt
 from siamese_news.search.seeds import Seeds
+from siamese_news.search.sharding import steps
 
 WORDS = ["flood", "river", "cellar", "bridge", "phone"]
 STORIES = {
@@ -248,7 +248,7 @@ def test_an_interrupted_filter_continues_to_the_same_bytes(files, dies, monkeypa
     ask = ("filter", "--articles", files / "a.txt", *posts, "--out")
     run(files, *ask, files / "at_once.jsonl")
     run(files, *ask, files / "first_look.jsonl", "--second-look", "none")
-    monkeypatch.setattr(PartialResults, "due", True)
+    monkeypatch.setattr(steps.ShardFolder, "due", True)
     rows_over = filtering.rows_over
     calls = []
 

@@ -111,8 +111,7 @@ def test_a_pass_over_the_spool_can_be_watched(monkeypatch, model):
 
 
 def test_nothing_is_left_in_the_folder(tmp_path, model):
-    there = []
     scorer = open_scorer(model, SEEDS.texts)
     pool = StreamPool(POSTS, folder=tmp_path)
-    pool.observe(scorer, Window(), report=lambda *_: there.extend(tmp_path.iterdir()))
-    assert not there and pool._spool.posts == len(POSTS)
+    pool.observe(scorer, Window())
+    assert not list(tmp_path.iterdir()) and pool.spool.posts == len(POSTS)

@@ -7,7 +7,6 @@ from typing import TypedDict
 import pytest
 
 from siamese_news.errors import InputError
-from siamese_news.search.partial_results import PartialResults, Progress
 from siamese_news.utils.checked_json import (
     Count,
     checksum_of,
@@ -95,36 +94,3 @@ def test_the_checksum_of_a_file(tmp_path):
 def test_a_name_that_does_not_fit_is_said_without_signs_of_the_library():
     with pytest.raises(ValueError, match=r"^field sizes: Expected str"):
         fitting({"rows": 1, "sizes": {1: 2}}, Rows)
-
-
-def unfinished(out):
-    """The files of a run that stopped after 5 rows, and the JSON of its progress."""
-    results = PartialResults(out, {"seeds": "x"}, resume=False)
-    results.append([b"1\n"] * 5)
-    results.progress.blocks = 1
-    results.progress.state = b"observed"
-    results.progress.histogram = {"0": 1, "2400": 3, "3999": 1}
-    results.save()
-    results.close()
-    path = out.with_name(out.name + ".part.json")
-    content, state = read_state_and_data(path, dict, "")
-    assert state == b"observed"
-    del content["crc32"]
-    return path, content
-
-
-def test_progress_is_read_as_it_was_written(tmp_path):
-    unfinished(tmp_path / "out")
-    progress = PartialResults(tmp_path / "out", {"seeds": "x"}, resume=True).progress
-    histogram = {"0": 1, "2400": 3, "3999": 1}
-    assert progress == Progress(1, 10, 5, 0, histogram, state=b"observed")
-
-
-def test_progress_of_another_version_is_refused_before_it_is_used(tmp_path):
-    path, content = unfinished(tmp_path / "out")
-    content["job"]["seeds"] = "y"
-    content["progress"] = {"blocks": 1, "steps": "of another version"}
-    write_state(path, content)
-    with pytest.raises(InputError, match=r"seeds: \"y\" there, \"x\" here"):
-        PartialResults(tmp_path / "out", {"seeds": "x"}, resume=True)
-    assert (tmp_path / "out.part").stat().st_size == 10

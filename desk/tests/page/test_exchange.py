@@ -149,18 +149,23 @@ if "filter" in sys.orig_argv:
     from siamese_news.model import text_model
 
     text_model.BLOCK = 100  # before others take it from there
-    from siamese_news.search import file_pool, partial_results
+    from siamese_news.search import file_pool
+    from siamese_news.search.sharding import steps
 
     file_pool._STEP = 100
-    file_pool._SECONDS = partial_results._SECONDS = 0.0
-    append = partial_results.PartialResults.append
+    file_pool._SECONDS = steps._SECONDS = 0.0
+    record = steps.ShardFolder.record
 
-    def held(part, rows):
-        append(part, rows)
-        while part.progress.blocks >= 3 and os.path.exists(os.environ["HOLD"]):
+    def held(folder, index, name, file, progress, state=b""):
+        record(folder, index, name, file, progress, state)
+        while (
+            name == "scoring.json"
+            and progress["blocks"] >= 3
+            and os.path.exists(os.environ["HOLD"])
+        ):
             time.sleep(0.02)
 
-    partial_results.PartialResults.append = held
+    steps.ShardFolder.record = held
 """
 
 
@@ -190,7 +195,7 @@ def test_a_canceled_search_is_discarded_resumed_or_begun_again(tmp_path, monkeyp
             _wait_for(served, lambda state: state["state"] != "running")["state"]
             == "stopped"
         )
-        assert (folder / "results.parquet.part").stat().st_size > 0
+        assert (folder / "results.parquet.part/00001.rows").stat().st_size > 0
         assert not (folder / "results.parquet").exists()
         hold.unlink()
 
@@ -226,11 +231,8 @@ def test_a_canceled_search_is_discarded_resumed_or_begun_again(tmp_path, monkeyp
 
 def _blocks_done(folder):
     """Blocks of the second pass that a search has recorded: it writes rows in no other."""
-    part, progress = (folder / f"results.parquet.part{end}" for end in ("", ".json"))
-    if not part.exists() or not part.stat().st_size:
-        return 0
-    # The first line is JSON; the state of the scorer follows it.
-    return json.loads(progress.read_bytes().partition(b"\n")[0])["progress"]["blocks"]
+    progress = folder / "results.parquet.part/00001.scoring.json"
+    return json.loads(progress.read_bytes())["blocks"] if progress.exists() else 0
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from siamese_news.cli.outputs import ForceOption, check_query_output, format_of
-from siamese_news.cli.search_inputs import open_files, open_pool, read_seeds
+from siamese_news.cli.search_inputs import open_pool, read_seeds
 from siamese_news.cli.search_options import search_command
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
@@ -78,7 +78,7 @@ def filter(
 
     Example: siamese-news filter --articles a.txt b.txt --posts dump/ --threshold 0.5 --out all.csv
 
-    Results are collected in <out>.part; <out> appears when all posts are read.
+    Results are collected in the folder <out>.part; <out> appears when all posts are read.
 
     After Ctrl-C or kill -9, the same command with --resume continues, and the results are the same.
     """
@@ -90,41 +90,35 @@ def filter(
 
         # The imports of the workers run while this process does its first work.
         importing(["siamese_news.cli", "siamese_news.search.sharding.workers"])
-    use_threads(query.threads)
+    # Workers share the processors.
+    use_threads(query.threads or (1 if together else None))
     query = format_of(query, None)
     out = query.out
     assert out is not None
     check_query_output(query, force=force)
-    seeds = read_seeds(query)
     if address is not None and not ray:
         raise InputError("--address requires --engine ray")
     if query.index is not None and together:
         raise InputError(
             "--index runs in one process, in seconds; leave out --workers and --engine ray"
         )
+    seeds = read_seeds(query)
     echo(_kept_by(query))
     with output_lock(out):
-        if together:
-            from siamese_news.search.sharding.workers import filter_together
+        from siamese_news.search.opened_query import open_query
+        from siamese_news.search.sharding.workers import filter_to_file
 
-            outcome = filter_together(
-                query,
-                seeds,
-                open_files(query),
-                workers,
-                on_ray=ray,
-                address=address,
-                resume=resume,
-                say=echo,
-            )
-        else:
-            from siamese_news.search.filtering import filter_to_file
-            from siamese_news.search.opened_query import open_query
-
-            opened = open_query(query, seeds)
-            outcome = filter_to_file(
-                opened, open_pool(query, opened.model), resume=resume, say=echo
-            )
+        opened = open_query(query, seeds)
+        pool = open_pool(query, opened.model)
+        outcome = filter_to_file(
+            opened,
+            pool,
+            workers,
+            on_ray=ray,
+            address=address,
+            resume=resume,
+            say=echo,
+        )
     listed = outcome.listed or 0
     searched = outcome.searched
     scores = outcome.scores

@@ -96,7 +96,7 @@ def check_output(
     }
     existing = [
         path
-        for name in ("", ".meta.json", ".rejected.jsonl", ".part", ".part.json")
+        for name in ("", ".meta.json", ".rejected.jsonl")
         if (path := out.with_name(out.name + name)).exists()
     ]
     for path in existing:
@@ -191,11 +191,8 @@ def _identity(path: Path) -> tuple[int, int]:
 def _replaceable(path: Path, out: Path) -> bool:
     """Whether an earlier run of ours wrote a file, byte for byte as far as is known."""
     if path == out:
-        unfinished = (
-            out.with_name(out.name + ".part.json"),
-            out.with_name(out.name + ".shards") / "work.json",
-        )
-        if any(p.exists() and _start(p).startswith(b'{"job": ') for p in unfinished):
+        unfinished = out.with_name(out.name + ".part") / "work.json"
+        if unfinished.exists() and _start(unfinished).startswith(b'{"job": '):
             # It existed when that run began, which was allowed to replace it.
             return True
         written_hash = _object(out.with_name(out.name + ".meta.json")).get("sha256")
@@ -204,12 +201,8 @@ def _replaceable(path: Path, out: Path) -> bool:
         )
     if path.name.endswith(".meta.json"):
         return "provenance" in _object(path)
-    if path.name.endswith(".rejected.jsonl"):
-        start = _start(path)
-        return not start or start.startswith(b'{"source": ')
-    if path.name.endswith(".part"):
-        return not path.stat().st_size or path.with_name(path.name + ".json").exists()
-    return True  # an unfinished run: it is never replaced, but continued or refused
+    start = _start(path)  # of the rejected rows
+    return not start or start.startswith(b'{"source": ')
 
 
 def _start(path: Path) -> bytes:

@@ -1,8 +1,7 @@
-"""All posts over a threshold: streamed to disk, resumable, then sorted."""
+"""All posts over a threshold: streamed to disk, then sorted."""
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,13 +10,11 @@ import orjson
 
 from siamese_news.data.columns import ResultRow
 from siamese_news.data.records import Post
-from siamese_news.errors import InputError
-from siamese_news.scoring import Content, Observer, Scorer
+from siamese_news.scoring import Content, Scorer
 from siamese_news.search.clusters import CLUSTERED
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.list_relevance import Cut
 from siamese_news.search.opened_query import OpenQuery, Outcome
-from siamese_news.search.partial_results import PartialResults, partial_place
 from siamese_news.search.pool import Pool, Pruning, Scored
 from siamese_news.search.ranked_posts import post_columns
 from siamese_news.search.remarks import order_remarks, share_remarks
@@ -25,116 +22,38 @@ from siamese_news.search.result_files import BINARY
 from siamese_news.search.result_rows import finished_rows
 from siamese_news.search.seeds import MILLION
 from siamese_news.text.token_ids import TokenIds
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import atomic_write, naming
 
 
-def filter_to_file(
-    opened: OpenQuery, pool: Pool, *, resume: bool, say: Callable[[str], None]
-) -> Outcome:
-    """Run a query, or `resume` it, and write all posts that it keeps, best first."""
-    out = opened.query.out
-    assert out is not None
-    if resume and not pool.job():
-        raise InputError(
-            "--resume: the posts come through a pipe, which cannot be checked to be the same; save "
-            "them to a file and start over"
-        )
-    job = opened.job(pool.job())
-    with (
-        partial_place(out, resume=resume) as base_path,
-        closing(PartialResults(base_path, job, resume=resume)) as partial_results,
-    ):
-        if partial_results.progress.blocks:
-            say(
-                f"{partial_results.path}: continues after block {partial_results.progress.blocks}"
-            )
-        earlier_scored = partial_results.progress.scored
-        outcome = filter_posts(opened, pool, partial_results)
-        opened.languages.note(pool.sample())
-        summary = pool.summary(max(outcome.scored - earlier_scored, 0))
-        for line in opened.findings(summary, outcome.scorer):
-            say(line)
-        remarks = pool.remarks()
-        for remark in write_filtered(
-            opened, partial_results.path, outcome, pool.counts(), remarks
-        ):
-            say(remark)
-        partial_results.remove()
-    return outcome
-
-
-def filter_posts(
-    opened: OpenQuery, pool: Pool, partial_results: PartialResults
-) -> Outcome:
-    """Write the rows at or over the threshold into the part file, from its progress on."""
-    scorer = _learned(opened, pool, partial_results)
-    counts = ScoreCounts(partial_results.progress.histogram)
+def filter_posts(opened: OpenQuery, pool: Pool, path: Path) -> Outcome:
+    """Write the rows that the query keeps to a file, in the order of the pool."""
+    scorer = pool.observe(opened.scorer(), opened.window)
     cut = opened.cut(scorer)
-    for block, scores, lines in kept_rows(
-        opened, scorer, pool, cut, finished_blocks=partial_results.progress.blocks
-    ):
-        counts.add(scores, of_all=block.rows is None)
-        partial_results.append(lines)
-        partial_results.progress.scored += len(block.posts)
-        if block.ends_block:
-            partial_results.progress.blocks = block.number + 1
-            if partial_results.due:
-                _save(partial_results, counts)
-    _save(partial_results, counts)
+    counts = ScoreCounts()
+    scored = listed = 0
+    with naming(path), path.open("wb") as stream:
+        for block, scores, lines in kept_rows(opened, scorer, pool, cut):
+            counts.add(scores, of_all=block.rows is None)
+            stream.writelines(lines)
+            scored += len(block.posts)
+            listed += len(lines)
     if opened.second_look is not None:
         opened.second_look.read_sample(pool.sample())
-    scored = partial_results.progress.scored
-    searched = pool.searched(scored)
-    return Outcome(scorer, scored, searched, counts, partial_results.progress.rows, cut)
-
-
-def _learned(opened: OpenQuery, pool: Pool, partial_results: PartialResults) -> Scorer:
-    """The scorer that has learned from the pool, of which it may have observed a part."""
-    progress = partial_results.progress
-    unlearned = opened.scorer()
-    if progress.observed:
-        return unlearned.restored(progress.state)
-
-    def observed(blocks: int, observer: Observer) -> None:
-        progress.blocks = blocks
-        if partial_results.due:
-            progress.state = observer.state()
-            partial_results.save()
-
-    scorer = pool.observe(
-        unlearned,
-        opened.window,
-        finished_blocks=progress.blocks,
-        state=progress.state,
-        report=observed,
-    )
-    if scorer is not unlearned:
-        progress.blocks = 0  # of the second pass
-        progress.state = scorer.state()
-        progress.observed = True
-        partial_results.save()
-    return scorer
+    return Outcome(scorer, scored, pool.searched(scored), counts, listed, cut)
 
 
 def kept_rows(
-    opened: OpenQuery, scorer: Scorer, pool: Pool, cut: Cut, *, finished_blocks: int = 0
+    opened: OpenQuery, scorer: Scorer, pool: Pool, cut: Cut
 ) -> Iterator[tuple[Scored, np.ndarray, list[bytes]]]:
     """The blocks, (1, P) scores over all seeds in millionths, and a line for each post to keep.
 
-    The scorer has observed the posts; `finished_blocks` is as in `Pool.parts`.
+    The scorer has observed the posts.
     """
     seeds = opened.seeds
     pruning = Pruning(seeds.at_most, lambda: np.array([cut.floor]))
-    for block in pool.parts(
-        scorer, len(seeds.texts), opened.window, pruning, finished_blocks
-    ):
+    for block in pool.parts(scorer, len(seeds.texts), opened.window, pruning):
         scores, best = seeds.combine(block.scores)
         yield block, scores, _lines(scorer, opened, block, cut, scores[0], best)
-
-
-def _save(partial_results: PartialResults, counts: ScoreCounts) -> None:
-    partial_results.progress.histogram = counts.plain()
-    partial_results.save()
 
 
 def _lines(

@@ -17,8 +17,6 @@ from siamese_news.search.seeds import MILLION
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-Report = Callable[[int, Observer], None]
-"""Takes the number of finished blocks, and the pass that has observed them."""
 
 
 @dataclass(slots=True)
@@ -113,15 +111,14 @@ def _moment(option: str, value: str | None) -> str | None:
 class Scored:
     """Block `number`, from 0, of P posts within the window, with their (A, P) scores.
 
-    An index yields only posts that can change the results. `ends_block` says whether the block has no
-    further part, and `rows` are the (P,) places of the posts in the pool; None if all come in its
-    order. `content` is what the scorer read of the posts, where it is at hand.
+    An index yields only posts that can change the results. `rows` are the (P,) places of the posts in
+    the pool; None if all come in its order. `content` is what the scorer read of the posts, where it
+    is at hand.
     """
 
     number: int
     posts: Sequence[Post]
     scores: Floats
-    ends_block: bool = True
     rows: Ints | None = None
     content: Content | None = None
 
@@ -158,19 +155,10 @@ class Pool(ABC):
         """The posts, in their order."""
 
     @abstractmethod
-    def observe(
-        self,
-        scorer: Scorer,
-        window: Window,
-        *,
-        finished_blocks: int = 0,
-        state: bytes = b"",
-        report: Report | None = None,
-    ) -> Scorer:
+    def observe(self, scorer: Scorer, window: Window) -> Scorer:
         """The scorer that has learned from this pool; the same one if it learns from none.
 
-        The first `finished_blocks` were observed already, and their `state` is that of an earlier
-        `Observer`. The window counts all posts.
+        The window counts all posts.
         """
 
     def _settled(self, observer: Observer) -> Scorer:
@@ -187,12 +175,11 @@ class Pool(ABC):
         articles: int,
         window: Window,
         pruning: Pruning | None,
-        finished_blocks: int = 0,
     ) -> Iterator[Scored]:
         """The posts with their scores by a scorer of so many articles that has observed them.
 
-        An index yields only posts that `pruning` leaves, if it is given. The first `finished_blocks`
-        and those without posts in the window are skipped, and one with very many scores is divided.
+        An index yields only posts that `pruning` leaves, if it is given. Blocks without posts in the
+        window are skipped, and one with very many scores is divided.
         """
 
     @abstractmethod

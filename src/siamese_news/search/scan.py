@@ -1,6 +1,5 @@
 """A stream of posts, scored in fixed blocks, and the spool that keeps them for the second pass."""
 
-import os
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from zstandard import ZstdCompressor, ZstdDecompressor
 from siamese_news.data.records import Post
 from siamese_news.model.text_model import BLOCK
 from siamese_news.scoring import Content, Scorer
-from siamese_news.search.pool import Pool, Pruning, Report, Scored, Window
+from siamese_news.search.pool import Pool, Pruning, Scored, Window
 from siamese_news.search.ranked_posts import Sample
 from siamese_news.text.token_ids import TokenIds
 
@@ -71,13 +70,6 @@ class Spool:
             self._file.write(self._pack(column))
             ends.append(self._file.tell())
         self.index.append([block.number, len(block.posts), *ends])
-
-    def close(self) -> None:
-        """Close the file; one that was written is on the disk then."""
-        if self._file.writable():
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        self._file.close()
 
     def __iter__(self) -> Iterator[Block]:
         for number, count, start, posts_end, *ends in self.index:
@@ -144,7 +136,7 @@ class StreamPool(Pool):
     """A stream of posts with unique ids.
 
     They are read once, if the disk of `folder` has room for the spool, and otherwise once for each
-    pass. A `spool` that is given has the blocks of posts that were observed before.
+    pass. A `spool` that is given has the blocks of posts to score, which were observed before.
     """
 
     def __init__(
@@ -156,7 +148,7 @@ class StreamPool(Pool):
     ) -> None:
         self._posts = posts
         self._folder = folder
-        self._spool = spool
+        self.spool = spool
         self._sample = Sample()
 
     def __iter__(self) -> Iterator[Post]:
@@ -173,22 +165,12 @@ class StreamPool(Pool):
         """A pass over the blocks that a spool has."""
         return spool
 
-    def observe(
-        self,
-        scorer: Scorer,
-        window: Window,
-        *,
-        finished_blocks: int = 0,
-        state: bytes = b"",
-        report: Report | None = None,
-    ) -> Scorer:
+    def observe(self, scorer: Scorer, window: Window) -> Scorer:
         """See `Pool`; the posts are kept in the spool meanwhile."""
         observer = scorer.observer()
         if observer is None:
             return scorer
-        if state:
-            observer.merge(state)
-        self._spool = spool = None
+        self.spool = spool = None
         # A file without a name, which disappears however the process ends.
         with suppress(OSError):
             spool = Spool(tempfile.TemporaryFile(dir=self._folder))
@@ -198,11 +180,8 @@ class StreamPool(Pool):
                     spool.add(block)
             except OSError:
                 spool = None
-            if block.number >= finished_blocks:
-                observer.observe(block.content)
-                if report is not None:
-                    report(block.number + 1, observer)
-        self._spool = spool
+            observer.observe(block.content)
+        self.spool = spool
         return self._settled(observer)
 
     def parts(
@@ -211,48 +190,41 @@ class StreamPool(Pool):
         articles: int,
         window: Window,
         pruning: Pruning | None,
-        finished_blocks: int = 0,
     ) -> Iterator[Scored]:
         """All posts, in blocks of at most `_CELLS` scores."""
         rows = max(1, _CELLS // articles)
-        spool = self._spool
+        spool = self.spool
         scored = (
-            self._blocks(scorer, window, finished_blocks)
-            if spool is None
-            else self._read_again(spool)
+            self._blocks(scorer, window) if spool is None else self._read_again(spool)
         )
         for block in scored:
-            count = len(block.posts) if block.number >= finished_blocks else 0
+            count = len(block.posts)
             for start in range(0, count, rows):
                 content = block.content[start : start + rows]
                 scores = scorer.scores(content)
                 posts = (
                     block.posts if count <= rows else block.posts[start : start + rows]
                 )
-                is_end = start + rows >= count
-                yield Scored(block.number, posts, scores, is_end, content=content)
+                yield Scored(block.number, posts, scores, content=content)
 
     def observed(self) -> Iterable[Block]:
         """The blocks that a scorer observed, from the spool where there is one."""
         return (
             posts_in_blocks(self)
-            if self._spool is None
-            else self._read_again(self._spool)
+            if self.spool is None
+            else self._read_again(self.spool)
         )
 
     def sample(self) -> list[Post]:
         """The posts with the smallest checksums among those read."""
         return self._sample.posts
 
-    def _blocks(
-        self, scorer: Scorer, window: Window, start: int = 0
-    ) -> Iterator[Block]:
-        """The posts in blocks from number `start` on, ready for a scorer."""
+    def _blocks(self, scorer: Scorer, window: Window) -> Iterator[Block]:
+        """The posts in blocks, ready for a scorer."""
         window.start()
         for number, rows in enumerate(blocks(self)):
             in_window = window(rows)
-            if number >= start:
-                yield Block(number, in_window, content_of(scorer, in_window))
+            yield Block(number, in_window, content_of(scorer, in_window))
         window.check()
 
 

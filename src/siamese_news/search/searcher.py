@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
 from html import escape
@@ -23,7 +22,6 @@ from siamese_news.search.filtering import filter_posts, filter_remarks, filtered
 from siamese_news.search.index.post_index import PostIndex, open_index
 from siamese_news.search.keyword_list import find_keywords
 from siamese_news.search.opened_query import OpenQuery, open_query
-from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool
 from siamese_news.search.post_ranking import rank_posts
 from siamese_news.search.python_inputs import (
@@ -246,18 +244,14 @@ class Searcher:
         check_cut(query)
         opened = self._opened(query, articles, negatives)
         pool = self._pool(posts)
-        with (
-            TemporaryDirectory() as folder,
-            closing(
-                PartialResults(Path(folder) / "found", {}, resume=False)
-            ) as partial_results,
-        ):
-            outcome = filter_posts(opened, pool, partial_results)
+        with TemporaryDirectory() as folder:
+            rows = Path(folder) / "rows"
+            outcome = filter_posts(opened, pool, rows)
             if not outcome.searched:
                 raise InputError("no posts to filter: expected at least one")
             remarks = partial(filter_remarks, opened, outcome)
             self._say(opened, outcome.scorer, pool, remarks)
-            return _records(filtered_rows(partial_results.path, opened, outcome), query)
+            return _records(filtered_rows(rows, opened, outcome), query)
 
     @one_thread_of_products()
     def explain(self, articles: Articles, posts: Posts | Pool) -> Records:

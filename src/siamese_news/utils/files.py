@@ -176,31 +176,31 @@ class GrowingFile:
         self.path = path
         self.size = size
         # "a" would write at the end, wherever the committed end is.
-        self._stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
-        have = os.fstat(self._stream.fileno()).st_size
+        self.stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        have = os.fstat(self.stream.fileno()).st_size
         if have < size:
-            self._stream.close()
+            self.stream.close()
             raise InputError(
                 f"{path}: has {have:,} bytes, expected at least {size:,}; it was changed: {remedy}"
             )
-        self._stream.truncate(size)
-        self._stream.seek(size)
+        self.stream.truncate(size)
+        self.stream.seek(size)
 
     def append(self, data: bytes) -> None:
         """Add rows; they are on the disk after `sync`."""
         with naming(self.path):
-            self._stream.write(data)
+            self.stream.write(data)
         self.size += len(data)
 
     def sync(self) -> None:
         """Put all rows on the disk."""
         with naming(self.path):
-            self._stream.flush()
-            os.fsync(self._stream.fileno())
+            self.stream.flush()
+            os.fsync(self.stream.fileno())
 
     def close(self) -> None:
         """Close the file."""
-        self._stream.close()
+        self.stream.close()
 
 
 def file_sha256(path: str | Path) -> str:

@@ -237,7 +237,7 @@ class Search:
         ).exists() and self._project.results.exists():
             return state | {"state": "done", "share": 1.0}
         interrupted = not last_message or "interrupted" in last_message
-        is_resumable = (folder / "results.parquet.part.json").exists()
+        is_resumable = (folder / "results.parquet.part").exists()
         failed = not interrupted and (
             last_message.startswith("siamese-news:") or not is_resumable
         )

@@ -248,10 +248,10 @@ def as_written(
 
 
 def is_own(path: Path) -> bool:
-    """Whether a command of ours wrote the file: an output with its ``.meta.json``, or this note."""
+    """Whether a command of ours wrote the file: an output, its ``.meta.json``, or unfinished work."""
     name = path.name
-    output = name.removesuffix(".meta.json" if name.endswith(".meta.json") else ".json")
-    noted = (
-        name.endswith((".meta.json", ".part.json")) and path.with_name(output).is_file()
-    )
+    output = name.removesuffix(".meta.json")
+    if path.parent.suffix == ".part" and path.with_name("work.json").is_file():
+        return True
+    noted = output != name and path.with_name(output).is_file()
     return noted or path.with_name(f"{name}.meta.json").is_file()

@@ -30,7 +30,6 @@ from siamese_news.search.pool import (
     Ints,
     Pool,
     Pruning,
-    Report,
     Scored,
     Window,
     floors_of,
@@ -123,15 +122,7 @@ class PostIndex(Pool):
         return [[str(self.path), manifest.st_size, manifest.st_mtime_ns]]
 
     @override
-    def observe(
-        self,
-        scorer: Scorer,
-        window: Window,
-        *,
-        finished_blocks: int = 0,
-        state: bytes = b"",
-        report: Report | None = None,
-    ) -> Scorer:
+    def observe(self, scorer: Scorer, window: Window) -> Scorer:
         """See `Pool`: the scorer observes only posts that can matter, where that is known."""
         posts = self._chosen(window)
         indexed = IndexedScorer.of(scorer)
@@ -168,11 +159,8 @@ class PostIndex(Pool):
         articles: int,
         window: Window,
         pruning: Pruning | None,
-        finished_blocks: int = 0,
     ) -> Iterator[Scored]:
-        """See `Pool`: the posts that can matter, or all; none where a block is done already."""
-        if finished_blocks:
-            return
+        """See `Pool`: the posts that can matter, or all."""
         posts = self._chosen(window)
         self.scored = 0
         indexed = IndexedScorer.of(scorer)
@@ -361,6 +349,4 @@ def _part(scorer: Scorer, posts: Chosen, number: int, rows: Ints) -> Scored:
     scores = scorer.scores(segment.token_ids(rows))
     pool_rows = rows + posts.firsts[number]
     # An index is one block: an interrupted search starts again.
-    return Scored(
-        0, StoredPosts(segment, rows), scores, ends_block=False, rows=pool_rows
-    )
+    return Scored(0, StoredPosts(segment, rows), scores, rows=pool_rows)

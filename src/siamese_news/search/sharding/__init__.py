@@ -1,1 +1,1 @@
-"""A `filter` in parts, which share no memory."""
+"""A `filter` that can be interrupted, in parts that share no memory."""

@@ -1,15 +1,18 @@
 """The steps of one part of a filter, the folder of all parts, and the sums of their data.
 
-Any process that can access the output folder can do the next step of a part (`step_of`). Rows and
-scores are those of a single process: observations can be added in any order, and a score depends
-only on the article, the post and the pool.
+One process has one part. Any process that can access the output folder can do the next step of a
+part (`step_of`), and continues one that was interrupted. Rows and scores are those of a single
+process: observations can be added in any order, and a score depends only on the article, the post
+and the pool.
 """
 
 import json
 import shutil
+import time
 from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
@@ -24,8 +27,8 @@ from siamese_news.data.readers.rows import Counts, Share
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.scoring import Scorer
-from siamese_news.search.file_pool import empty_remarks, plain_counts
-from siamese_news.search.filtering import kept_rows, write_filtered
+from siamese_news.search.file_pool import FilePool
+from siamese_news.search.filtering import kept_rows
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opened_query import OpenQuery, Outcome
 from siamese_news.search.partial_results import check_job
@@ -38,35 +41,61 @@ from siamese_news.utils.checked_json import (
     read_state_and_data,
     write_state,
 )
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import GrowingFile, atomic_write, is_stream, naming
 from siamese_news.utils.terminal import counted
+
+_SECONDS = 1.0  # between two records of the progress of a step
+_RECORD = 0.02  # a record that takes longer than this, in seconds, makes records less frequent
 
 
 class ShardFolder:
-    """Files of a search in parts. Every file appears whole, or not at all.
+    """Files of a search in parts, next to its output; they survive kill -9 and a power cut.
 
     ``work.json`` has the ``job`` and the number of parts, ``shards``. For part n there are
     ``n.read.json`` (once its posts are read and observed; the observations follow the JSON),
     ``n.scored.json`` (once its rows are written), and the files whose checksums these have.
+    ``n.reading.json`` and ``n.scoring.json`` have the progress of an unfinished step: what it adds to
+    a file after that is cut off when it continues.
     ``pool`` has the sum of the observations; `scorer` is that of it, once this process has made it.
     All are of one version of the program, that of the job.
     """
 
     def __init__(self, out: Path) -> None:
-        self.path = out.with_name(out.name + ".shards")
+        self.path = out.with_name(out.name + ".part")
+        self.rows = self.path / "rows"
+        self._work = self.path / "work.json"
         self._remedy = f"remove the folder {self.path.name} to start over"
+        self._saved = self._took = 0.0
         self.shards = 0
         self.scorer: Scorer | None = None
 
-    def start(self, job: Mapping[str, Any], shards: int) -> None:
-        """Make the folder with this number of parts, or check that it belongs to the same job."""
-        path = self.path / "work.json"
-        if not path.exists():
+    @property
+    def begun(self) -> bool:
+        """Whether any part of the work is recorded."""
+        return self._work.exists() and any(self.path.glob("0*.json"))
+
+    def start(self, job: Mapping[str, Any], shards: int, *, resume: bool) -> None:
+        """Make the folder with this number of parts, or `resume` one that belongs to the same job."""
+        if not self.begun:
+            self.remove()
             self.path.mkdir(parents=True, exist_ok=True)
-            write_state(path, {"job": dict(job), "shards": shards})
-        saved_job = read_state(path, dict[str, Any], self._remedy)
-        check_job(self.path, saved_job["job"], job, "remove the folder to start over")
+            write_state(self._work, {"job": dict(job), "shards": shards})
+        elif not resume:
+            raise InputError(
+                f"{self.path}: left by an unfinished run; continue with --resume, or {self._remedy}"
+            )
+        saved_job = read_state(self._work, dict[str, Any], self._remedy)
+        check_job(self.path, saved_job["job"], job, self._remedy)
         self.shards = saved_job["shards"]
+
+    def remove(self) -> None:
+        """Remove the files, first the job, without which the others are of no work."""
+        self._work.unlink(missing_ok=True)
+        for pattern in (".*", "0*", "pool", "rows"):
+            for path in self.path.glob(pattern):
+                path.unlink()
+        with suppress(OSError):  # there is none, or it has a file of the user's
+            self.path.rmdir()
 
     def file(self, index: int, name: str) -> Path:
         """A file of part `index`, from 0."""
@@ -86,6 +115,38 @@ class ShardFolder:
         """What the reading of part `index` observed."""
         path = self.file(index, "read.json")
         return read_state_and_data(path, dict[str, Any], self._remedy)[1]
+
+    def progress(self, index: int, name: str) -> tuple[dict[str, Any], bytes]:
+        """What an unfinished step of part `index` recorded, and its observations."""
+        path = self.file(index, name)
+        if not path.exists():
+            return {}, b""
+        return read_state_and_data(path, dict[str, Any], self._remedy)
+
+    def growing(self, index: int, name: str, size: int) -> GrowingFile:
+        """A file of part `index` that a step adds to, after a recorded `size`."""
+        return GrowingFile(self.file(index, name), size, self._remedy)
+
+    @property
+    def due(self) -> bool:
+        """Whether the last `record` is a while ago."""
+        pause = _SECONDS * max(1.0, self._took / _RECORD)
+        return time.monotonic() - self._saved >= pause
+
+    def record(
+        self,
+        index: int,
+        name: str,
+        file: GrowingFile,
+        progress: dict[str, Any],
+        state: bytes = b"",
+    ) -> None:
+        """Record the progress of a step of part `index`, which has written so much of a file."""
+        started = time.monotonic()
+        file.sync()
+        write_state(self.file(index, name), progress, state)
+        self._saved = time.monotonic()
+        self._took = self._saved - started
 
     def checksums(self, index: int, *names: str) -> dict[str, int]:
         """The checksums of files of part `index`."""
@@ -112,7 +173,7 @@ class ShardFolder:
         return self.path / "pool"
 
 
-Step = Callable[[OpenQuery, ShardFolder, int], str]
+Step = Callable[[OpenQuery, ShardFolder, int, FilePool | None], str]
 
 
 def step_of(folder: ShardFolder) -> tuple[str, Step]:
@@ -120,44 +181,68 @@ def step_of(folder: ShardFolder) -> tuple[str, Step]:
     return ("scored.json", _score) if folder.pool.exists() else ("read.json", _read)
 
 
-def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
-    """Read the posts, observe them, and keep them with their token ids."""
+def _read(
+    opened: OpenQuery, folder: ShardFolder, index: int, pool: FilePool | None = None
+) -> str:
+    """Read the posts, observe them, and keep them with their token ids.
+
+    The only part of a run has the `pool` of all posts.
+    """
     query = opened.query
     scorer = opened.scorer()
     observer = scorer.observer()
-    rejected = folder.file(index, "rejected.jsonl")
-    rejected.unlink(missing_ok=True)
-    stream = open_posts(
-        query.posts,
-        rejected=rejected,
-        share=Share(index, folder.shards),
-        reserved_ids=folder.taken(index),
-        **query.reading(),
-    )
-    pool = StreamPool(stream)
+    if pool is None:
+        rejected = folder.file(index, "rejected.jsonl")
+        rejected.unlink(missing_ok=True)
+        stream = open_posts(
+            query.posts,
+            rejected=rejected,
+            share=Share(index, folder.shards),
+            reserved_ids=folder.taken(index),
+            **query.reading(),
+        )
+        posts = StreamPool(stream)
+    else:
+        stream = pool.stream
+        posts = pool
     window = query.window()
-    spool = Spool(folder.file(index, "spool").open("wb"), shared=True)
+    progress, state = folder.progress(index, "reading.json")
+    if observer is not None and state:
+        observer.merge(state)
+    kept_blocks = progress.get("blocks", [])
+    size = kept_blocks[-1][-1] if kept_blocks else 0
+    file = folder.growing(index, "spool", size)
+    spool = Spool(file.stream, kept_blocks, shared=True)
     hashes = array("q")
     positions = array("q")
     texts = array("q")
     with folder.file(index, "ids").open("wb") as ids:
-        for number, rows in enumerate(blocks(pool)):
-            names = [post.id for post in rows]
-            ids.write("\n".join([*names, ""]).encode())
-            hashes.extend(map(stable_hash, names))
-            block_positions = stream.places[: len(rows)]
-            del stream.places[: len(rows)]
-            positions.extend(block_positions)
-            for post, position in zip(rows, block_positions, strict=True):
-                # A platform gives each id once, so an id with another text is the same post.
-                once = stream.detected[position >> 40].platform_ids
-                texts.append(0 if once else crc32(post.text.encode()))
+        for number, rows in enumerate(blocks(posts)):
+            if folder.shards > 1:
+                names = [post.id for post in rows]
+                ids.write("\n".join([*names, ""]).encode())
+                hashes.extend(map(stable_hash, names))
+                block_positions = stream.places[: len(rows)]
+                del stream.places[: len(rows)]
+                positions.extend(block_positions)
+                for post, position in zip(rows, block_positions, strict=True):
+                    # A platform gives each id once, so an id with another text is the same post.
+                    once = stream.detected[position >> 40].platform_ids
+                    texts.append(0 if once else crc32(post.text.encode()))
             block_window = window(rows)
-            block = Block(number, block_window, content_of(scorer, block_window))
-            spool.add(block)
+            if number < len(kept_blocks):
+                continue
+            content = content_of(scorer, block_window)
+            with naming(file.path):
+                spool.add(Block(number, block_window, content))
             if observer is not None:
-                observer.observe(block.content)
-    spool.close()
+                observer.observe(content)
+            if folder.due:
+                state = b"" if observer is None else observer.state()
+                progress = {"blocks": spool.index}
+                folder.record(index, "reading.json", file, progress, state)
+    file.sync()
+    file.close()
     # The hashes of the ids, sorted, each with its place in the input, a checksum of the text, and
     # its number here.
     keys = np.array([hashes, positions, texts], np.int64)
@@ -169,40 +254,49 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
         "checksums": folder.checksums(index, "spool", "ids", "keys.npy"),
         "counts": asdict(stream.counts),
         "window": [window.outside, window.undated, window.dated],
-        "sample": [[p.id, p.text, metadata_text(p, "lang")] for p in pool.sample()],
+        "sample": [[p.id, p.text, metadata_text(p, "lang")] for p in posts.sample()],
     }
     write_state(folder.file(index, "read.json"), record, state)
     return f"{counted(stream.counts.read, 'post')} read"
 
 
-def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
-    """Write the rows that the query keeps."""
+def _score(
+    opened: OpenQuery, folder: ShardFolder, index: int, pool: FilePool | None = None
+) -> str:
+    """Write the rows that the query keeps, from the spool, which is that of the `pool` then."""
     scorer = _scorer(opened, folder)
     read_part = folder.read(index, "read.json")
     folder.check(index, read_part["checksums"], "spool")
-    file = folder.file(index, "spool").open("rb")
-    spool = Spool(file, read_part["blocks"], shared=True)
-    counts = ScoreCounts()
-    rows = 0
-    total = 0
-    path = folder.file(index, "rows")
-    with path.open("wb") as stream:
-        pool = StreamPool((), spool=spool)
+    progress, _ = folder.progress(index, "scoring.json")
+    progress = progress or {"blocks": 0, "size": 0, "rows": 0, "scored": 0}
+    counts = ScoreCounts(progress.pop("histogram", None))
+    file = folder.growing(index, "rows", progress["size"])
+    posts = StreamPool(()) if pool is None else pool
+    with folder.file(index, "spool").open("rb") as stream:
+        posts.spool = Spool(
+            stream, read_part["blocks"][progress["blocks"] :], shared=True
+        )
         cut = opened.cut(scorer)
-        for block, scores, lines in kept_rows(opened, scorer, pool, cut):
+        ends = np.cumsum([count for _, count, *_ in read_part["blocks"]]).tolist()
+        for block, scores, lines in kept_rows(opened, scorer, posts, cut):
             counts.add(scores)
-            stream.writelines(lines)
-            rows += len(lines)
-            total += len(block.posts)
-    spool.close()
+            file.append(b"".join(lines))
+            progress["rows"] += len(lines)
+            progress["scored"] += len(block.posts)
+            if folder.due and progress["scored"] in ends:
+                finished = ends.index(progress["scored"]) + 1
+                progress |= {"blocks": finished, "size": file.size}
+                record = progress | {"histogram": counts.plain()}
+                folder.record(index, "scoring.json", file, record)
+    file.sync()
+    file.close()
     record = {
-        "scored": total,
-        "rows": rows,
+        **progress,
         "checksums": folder.checksums(index, "rows"),
         "histogram": counts.plain(),
     }
     write_state(folder.file(index, "scored.json"), record)
-    return f"{counted(total, 'post')} scored, {rows:,} kept"
+    return f"{counted(progress['scored'], 'post')} scored, {progress['rows']:,} kept"
 
 
 def _scorer(opened: OpenQuery, folder: ShardFolder) -> Scorer:
@@ -210,7 +304,9 @@ def _scorer(opened: OpenQuery, folder: ShardFolder) -> Scorer:
     if folder.scorer is None:
         remedy = "remove it, and run the same command with --resume"
         _, state = read_state_and_data(folder.pool, dict[str, Any], remedy)
-        folder.scorer = opened.scorer().restored(state)
+        folder.scorer = opened.scorer()
+        if state:
+            folder.scorer = folder.scorer.restored(state)
     return folder.scorer
 
 
@@ -245,20 +341,14 @@ def merge(
     return []
 
 
-def finish(
-    opened: OpenQuery, folder: ShardFolder, stream: PostStream
-) -> tuple[Outcome, list[str]]:
-    """Write the results, once all parts are scored, and remove the folder.
-
-    Returns what the search did, and the counts and remarks for the user.
-    """
+def finish(opened: OpenQuery, folder: ShardFolder, stream: PostStream) -> Outcome:
+    """Join the rows of all parts, and the counts of the stream, once the parts are scored."""
     scorer = _scorer(opened, folder)
-    counts = _counted(opened, folder)
+    stream.counts = _counted(opened, folder)
     histogram = Counter[str]()
     totals = Counter[str]()
     sample: list[tuple[str, str, str | None]] = []
-    rows = folder.path / "rows"
-    with rows.open("wb") as target:
+    with folder.rows.open("wb") as target:
         for index in range(folder.shards):
             scored_part = folder.read(index, "scored.json")
             sample += folder.read(index, "read.json")["sample"]
@@ -271,7 +361,9 @@ def finish(
     opened.languages.note(sampled)
     if opened.second_look is not None:
         opened.second_look.read_sample(sampled)
-    outcome = Outcome(
+    if folder.shards > 1:
+        _write_rejected(folder, stream, opened.query.out)
+    return Outcome(
         scorer,
         totals["scored"],
         totals["scored"],
@@ -279,12 +371,6 @@ def finish(
         totals["rows"],
         opened.cut(scorer),
     )
-    remarks = write_filtered(
-        opened, rows, outcome, plain_counts(counts), stream.remarks()
-    )
-    _write_rejected(folder, stream, opened.query.out)
-    shutil.rmtree(folder.path)
-    return outcome, [str(counts), *empty_remarks(counts), *remarks]
 
 
 def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
@@ -352,7 +438,8 @@ def _take_duplicates(folder: ShardFolder) -> list[int]:
     for index, ids in duplicates.items():
         ids_taken = {"ids": sorted(ids.union(folder.taken(index)))}
         write_state(folder.file(index, "taken.json"), ids_taken)
-        folder.file(index, "read.json").unlink()
+        for name in ("reading.json", "read.json"):
+            folder.file(index, name).unlink(missing_ok=True)
     return sorted(duplicates)
 
 
@@ -376,6 +463,8 @@ def _repeated(parts: Sequence[np.ndarray]) -> np.ndarray:
 def _write_rejected(folder: ShardFolder, stream: PostStream, out: Path | None) -> None:
     """The rejected rows of all parts, in the order of the input."""
     assert out is not None
+    if is_stream(out):
+        return
     rows: list[tuple[str, int, str]] = []
     for index in range(folder.shards):
         path = folder.file(index, "rejected.jsonl")

@@ -1,4 +1,4 @@
-"""All parts of a `filter`, run to the end by workers: processes of this machine, or Ray actors."""
+"""A `filter`, run to the end by this process, by several of this machine, or by Ray actors."""
 
 import logging
 import multiprocessing
@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import chdir, contextmanager
-from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from siamese_news.data.readers import PostStream
 from siamese_news.errors import InputError
 from siamese_news.model.loading import open_named
 from siamese_news.search.cpu_threads import use_threads
-from siamese_news.search.file_pool import file_versions
-from siamese_news.search.opened_query import OpenQuery, Outcome, open_query
+from siamese_news.search.file_pool import FilePool, empty_remarks
+from siamese_news.search.filtering import filter_posts, write_filtered
+from siamese_news.search.opened_query import OpenQuery, Outcome
 from siamese_news.search.partial_results import partial_place
+from siamese_news.search.pool import Pool
 from siamese_news.search.query import Query
 from siamese_news.search.seeds import Seeds
 from siamese_news.search.sharding.steps import ShardFolder, finish, merge, step_of
@@ -43,10 +43,9 @@ def parts_for(workers: int, size: int) -> int:
     return workers * max(1, min(_PARTS, -(-size // (_PART * workers))))
 
 
-def filter_together(
-    query: Query,
-    seeds: Seeds,
-    stream: PostStream,
+def filter_to_file(
+    opened: OpenQuery,
+    pool: Pool,
     workers: int,
     *,
     on_ray: bool,
@@ -54,56 +53,75 @@ def filter_together(
     resume: bool,
     say: Callable[[str], None],
 ) -> Outcome:
-    """Run a query in parts, or `resume` it, and write all posts that it keeps, best first.
+    """Run a query, or `resume` it, and write all posts that it keeps, best first.
 
-    So many `workers` are processes of this machine, or actors of the Ray cluster of an address.
+    One of the `workers` is this process, and more are processes of this machine, or actors of the
+    Ray cluster of an address. An index, and posts that come through a pipe, are always searched from
+    the beginning.
     """
+    query = opened.query
     out = query.out
     assert out is not None
-    if on_ray:
-        ray()
-        out = out.resolve()
-        query = replace(query, out=out)
-    with partial_place(out, resume=resume) as partial_path:
-        folder = ShardFolder(partial_path)
-        if folder.path.exists() and not resume:
-            raise InputError(
-                f"{folder.path}: left by an unfinished run; continue with --resume, or remove it "
-                "to start over"
+    several = workers > 1 or on_ray
+    versions = pool.job()
+    if not versions and (resume or several):
+        raise InputError(
+            f"--{'resume' if resume else 'workers'}: the posts come through a pipe, which cannot be "
+            "checked to be the same, or read in parts; save them to a file and start over"
+        )
+    with partial_place(out, resume=resume) as place:
+        folder = ShardFolder(place)
+        files = isinstance(pool, FilePool) and pool.stream.total_bytes
+        shards = parts_for(workers, files) if files and several else 1
+        folder.start(opened.job(versions), shards, resume=resume)
+        continues = folder.begun
+        if continues:
+            say(f"{folder.path}: continues the unfinished run")
+        try:
+            if isinstance(pool, FilePool) and versions:
+                if not several or folder.shards == 1:
+                    running = in_process(opened, folder, pool)
+                elif on_ray:
+                    running = ray_workers(
+                        workers, (query, opened.seeds, folder), address
+                    )
+                else:
+                    count = min(workers, folder.shards)
+                    running = local_workers(count, (query, opened.seeds, folder))
+                with running as run:
+                    outcome = _run(opened, folder, pool, run, say)
+            else:
+                outcome = filter_posts(opened, pool, folder.rows)
+                opened.languages.note(pool.sample())
+            remarks = write_filtered(
+                opened, folder.rows, outcome, pool.counts(), pool.remarks()
             )
-        if stream.total_bytes is None:
-            raise InputError(
-                "--workers: the posts come through a pipe; save them to a file first"
-            )
-        use_threads(query.threads or 1)
-        opened = open_query(query, seeds)
-        shards = parts_for(workers, stream.total_bytes)
-        folder.start(opened.job(file_versions(stream)), shards)
-        job = (query, seeds, folder)
-        with (
-            ray_workers(workers, job, address)
-            if on_ray
-            else local_workers(min(workers, folder.shards), job)
-        ) as run:
-            outcome, lines = _run(opened, folder, stream, run, say)
-        for line in opened.findings(lines, outcome.scorer):
-            say(line)
+            folder.remove()
+        finally:
+            if not folder.begun:
+                folder.remove()
+    summary = pool.summary(outcome.scored)
+    if continues and isinstance(pool, FilePool):  # the speed is unknown
+        summary = [str(pool.stream.counts), *empty_remarks(pool.stream.counts)]
+    for line in [*opened.findings(summary, outcome.scorer), *remarks]:
+        say(line)
     return outcome
 
 
 def _run(
     opened: OpenQuery,
     folder: ShardFolder,
-    stream: PostStream,
+    pool: FilePool,
     run: Run,
     say: Callable[[str], None],
-) -> tuple[Outcome, list[str]]:
-    """Do every step of every unfinished part, merge, and write the results; see `finish`."""
+) -> Outcome:
+    """Do every step of every unfinished part, and merge them; see `finish`."""
     while True:
         for index, report in run(folder.missing(step_of(folder)[0])):
-            say(f"shard {index + 1} of {folder.shards}: {report}")
+            if folder.shards > 1:
+                say(f"shard {index + 1} of {folder.shards}: {report}")
         if folder.pool.exists():
-            return finish(opened, folder, stream)
+            return finish(opened, folder, pool.stream)
         if duplicates := merge(
             opened, folder, lambda reason: say(f"the posts are scored: {reason}")
         ):
@@ -112,6 +130,21 @@ def _run(
                 f"shards {shard_names} share post ids with other shards: reading them again without "
                 "these"
             )
+
+
+@contextmanager
+def in_process(opened: OpenQuery, folder: ShardFolder, pool: FilePool) -> Iterator[Run]:
+    """This process, which reads the `pool` if that is the only part."""
+
+    def run(parts: Sequence[int]) -> Iterator[tuple[int, str]]:
+        for index in parts:
+            step = step_of(folder)[1]
+            yield (
+                index,
+                step(opened, folder, index, pool if folder.shards == 1 else None),
+            )
+
+    yield run
 
 
 class Worker:
@@ -133,7 +166,7 @@ class Worker:
                 model = open_named(self._query.model)
                 self._opened = OpenQuery(self._query, self._seeds, *model)
             _, step = step_of(self._folder)
-            return index, step(self._opened, self._folder, index)
+            return index, step(self._opened, self._folder, index, None)
         except OSError as error:
             raise InputError(
                 f"{error.filename or self._folder.path}: {error.strerror or error}; {_KEPT}"
