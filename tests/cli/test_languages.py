@@ -117,7 +117,7 @@ def test_a_seeds_list_does_not_depend_on_the_languages_of_the_others(company):
             (folder / part).mkdir()
         alone = ranked(folder / "alone", company[:1])
         assert alone == pytest.approx(
-            ranked(folder / "together", company, "--no-rivals"), abs=2e-6
+            ranked(folder / "together", company, "--no-distinct"), abs=2e-6
         )
         assert max(alone.values()) > 0.02
         fallen = ranked(folder / "together", company)

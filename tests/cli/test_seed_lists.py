@@ -57,13 +57,13 @@ def same(one, other, seed):
 
 
 def test_without_rivals_other_seeds_change_nothing(seeds, pool, tmp_path):
-    whole, meta, said = ranked(tmp_path / "whole.jsonl", seeds, pool, "--no-rivals")
+    whole, meta, said = ranked(tmp_path / "whole.jsonl", seeds, pool, "--no-distinct")
     assert len(whole) == len(seeds)
     assert set(meta["about"]) == set(whole)
     assert "(--about)" in said
     assert "a list for each seed, each by itself; --one-story makes one list" in said
     some = [seeds[-1], seeds[3], seeds[0]]
-    few, few_meta, _ = ranked(tmp_path / "few.jsonl", some, pool, "--no-rivals")
+    few, few_meta, _ = ranked(tmp_path / "few.jsonl", some, pool, "--no-distinct")
     for file in some:
         same(few, whole, file.stem)
         assert few_meta["about"][file.stem] == meta["about"][file.stem]
@@ -81,7 +81,7 @@ def test_without_rivals_other_seeds_change_nothing(seeds, pool, tmp_path):
 
 def test_distinct_seeds_share_posts_by_how_well_they_fit(seeds, pool, tmp_path):
     once = ("--second-look", "none")
-    plain = ranked(tmp_path / "plain.jsonl", seeds, pool, "--no-rivals", *once)[0]
+    plain = ranked(tmp_path / "plain.jsonl", seeds, pool, "--no-distinct", *once)[0]
     apart, meta, said = ranked(
         tmp_path / "apart.jsonl", seeds, pool, "--distinct", *once
     )

@@ -394,15 +394,15 @@ def test_the_command_explains_the_score_in_the_list_that_a_post_fits_best(files)
         stream.writelines(json.dumps(row) + "\n" for row in rows)
     posts = ["--articles", files / "water.txt", "--posts", files / "posts.jsonl"]
     lists = {}
-    for rivals in ("--rivals", "--no-rivals"):
+    for rivals in (["--no-distinct"], []):
         done = run(
-            files, *posts, rivals, "--format", "jsonl", "--top", "99", command="rank"
+            files, *posts, *rivals, "--format", "jsonl", "--top", "99", command="rank"
         )
         assert done.exit_code == 0, done.output
-        lists[rivals] = list(map(json.loads, done.stdout.splitlines()))
-    assert lists["--rivals"] != lists["--no-rivals"]
+        lists[bool(rivals)] = list(map(json.loads, done.stdout.splitlines()))
+    assert lists[False] != lists[True]
     best = {}
-    for row in lists["--rivals"]:
+    for row in lists[False]:
         best[row["post"]] = max(best.get(row["post"], 0), row["score"])
     asked = ["--post", "1", "--post", "both", "--post", "water3"]
     done = run(files, *posts, *asked, "--format", "jsonl")

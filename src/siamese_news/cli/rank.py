@@ -100,9 +100,9 @@ def rank(
     seeds = read_seeds(query)
     if seeds.lists > 1 and not query.distinct:
         apart = (
-            "posts that fit an unrelated seed better fall (--no-rivals: they do not)"
+            "posts that fit an unrelated seed better fall (--no-distinct: they do not)"
         )
-        rule = "each by itself" if query.rivals is False else apart
+        rule = "each by itself" if query.distinct is False else apart
         echo(f"a list for each seed, {rule}; --one-story makes one list")
     with output_lock(out):
         opened = open_query(query, seeds)

@@ -52,7 +52,7 @@ def read_seeds(query: Query) -> "Seeds":
     )
     articles = read_articles(query.articles, set_aside=keep)
     seeds = Seeds(
-        articles, negatives, query.one_story, query.aggregate, aside, query.distinct
+        articles, negatives, query.one_story, query.aggregate, aside, bool(query.distinct)
     )
     for kind, kind_articles in (("seed", articles), ("not", negatives)):
         lines = []

@@ -32,7 +32,7 @@ _TYPES: dict[Any, Any] = {
 }
 # The panels of a help text. What most people need has none, and so comes first.
 _PANELS = {
-    "What is searched for": ("distinct", "rivals", "negatives", "about"),
+    "What is searched for": ("distinct", "negatives", "about"),
     "Which posts": (*DATES, "dedupe"),
     OUTPUT_PANEL: ("format", *SHARED),
     "Models and speed": ("model", "relevance_map", "second_look", "threads"),

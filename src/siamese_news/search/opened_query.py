@@ -77,7 +77,7 @@ class OpenQuery:
         which: Mapping[str, str] | None = None,
     ) -> None:
         words = model.words if isinstance(model, ExternalModel) else model
-        apart = query.rivals is not False and seeds.lists > 1 and not seeds.distinct
+        apart = query.distinct is None and seeds.lists > 1
         if apart and words.terms is not None:
             texts = [article.full_text for article in seeds.articles]
             seeds = replace(seeds, rivals=rival_weights(words, texts))

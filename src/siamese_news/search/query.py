@@ -161,17 +161,11 @@ class Query:
         ),
     ] = False
     distinct: Annotated[
-        bool,
-        Option(
-            "Treat the seeds as different stories: a post falls in the lists of all "
-            "seeds but the one it fits best."
-        ),
-    ] = False
-    rivals: Annotated[
         bool | None,
         Option(
-            "Lower posts that fit an unrelated seed better (default: where several "
-            "seeds have a list each)."
+            "Treat the seeds as different stories: a post falls in the lists of all "
+            "seeds but the one it fits best; or (no) no list depends on another seed "
+            "(default: posts that fit an unrelated seed better fall)."
         ),
     ] = None
     # Python alone has these four, see `SearchOptions`.
@@ -278,12 +272,6 @@ class Query:
         if self.one_story and self.distinct:
             raise InputError(
                 "the seeds cannot be one story and distinct ones; expected one of the two"
-            )
-        if self.rivals and (self.one_story or self.distinct):
-            option = "--one-story" if self.one_story else "--distinct"
-            raise InputError(
-                f"--rivals compares the lists of seeds in its own way, which {option} has another way "
-                "for; leave one of the two out"
             )
         for name in _LISTS:
             # An unset variable of the shell would mean this folder.
@@ -412,7 +400,7 @@ class Query:
             while unread_words:
                 option, joined, text = unread_words.pop(0).partition("=")
                 name = names[option.replace("--no-", "--", 1)]
-                if name == "rivals" or isinstance(getattr(unsaid, name), bool):
+                if name == "distinct" or isinstance(getattr(unsaid, name), bool):
                     values[name] = not option.startswith("--no-")
                     continue
                 kind, *_ = get_args(TYPES[name]) or [TYPES[name]]
@@ -469,7 +457,7 @@ _COUNTS = [
 """The fields that take a whole number: the least, and whether the field can be None."""
 
 # Fields that several commands take, in the order of their help.
-LISTS = ("one_story", "distinct", "rivals")
+LISTS = ("one_story", "distinct")
 CUT = ("threshold", "min_score", "relevance_map")
 SCORING = ("negatives", "about")
 DATES = ("after", "before", "dated_only")

@@ -172,8 +172,7 @@ class Searcher:
         top: int = 100,
         negatives: Articles = (),
         one_story: bool = False,
-        distinct: bool = False,
-        rivals: bool | None = None,
+        distinct: bool | None = None,
         **options: Unpack[SearchOptions],
     ) -> Records:
         """The `top` posts of each article, best first.
@@ -187,10 +186,8 @@ class Searcher:
             one_story: the seeds tell one story: one list for all, and the pool is judged for all
                 of them at once. Otherwise a list for each.
             distinct: the seeds tell different stories: a post falls in the lists of all seeds but
-                the one it fits best (`Seeds`).
-            rivals: a post that fits an unrelated seed better falls in a list. None: where several
-                seeds have a list each, unless they are `distinct`. False: no list depends on
-                another seed.
+                the one it fits best (`Seeds`). None: a post that fits an unrelated seed better
+                falls. False: no list depends on another seed.
             **options: how to search, which posts to leave out and what to add: `SearchOptions`.
 
         Returns:
@@ -201,7 +198,7 @@ class Searcher:
             InputError: no article, no post, a duplicate id, a value that is not text, an invalid
                 date, posts without dates, or a fusion that the model does not support.
         """
-        base = Query(top=top, one_story=one_story, distinct=distinct, rivals=rivals)
+        base = Query(top=top, one_story=one_story, distinct=distinct)
         query = _query(base, options)
         opened = self._opened(query, articles, negatives)
         pool = self._pool(posts)
@@ -364,7 +361,7 @@ class Searcher:
             query.one_story,
             query.aggregate,
             (),
-            query.distinct,
+            bool(query.distinct),
         )
         if query.second_look is None and self._named != "pretrained":
             query = replace(query, second_look=NO_LOOK)

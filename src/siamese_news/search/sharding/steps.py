@@ -64,7 +64,7 @@ class ShardFolder:
         self.path = out.with_name(out.name + ".part")
         self.rows = self.path / "rows"
         self._work = self.path / "work.json"
-        self._remedy = f"remove the folder {self.path.name} to start over"
+        self.remedy = f"remove the folder {self.path.name} to start over"
         self._saved = self._took = 0.0
         self.shards = 0
         self.scorer: Scorer | None = None
@@ -82,10 +82,10 @@ class ShardFolder:
             write_state(self._work, {"job": dict(job), "shards": shards})
         elif not resume:
             raise InputError(
-                f"{self.path}: left by an unfinished run; continue with --resume, or {self._remedy}"
+                f"{self.path}: left by an unfinished run; continue with --resume, or {self.remedy}"
             )
-        saved_job = read_state(self._work, dict[str, Any], self._remedy)
-        check_job(self.path, saved_job["job"], job, self._remedy)
+        saved_job = read_state(self._work, dict[str, Any], self.remedy)
+        check_job(self.path, saved_job["job"], job, self.remedy)
         self.shards = saved_job["shards"]
 
     def remove(self) -> None:
@@ -109,23 +109,19 @@ class ShardFolder:
 
     def read(self, index: int, name: str) -> dict[str, Any]:
         """A JSON file of part `index`."""
-        return read_state(self.file(index, name), dict[str, Any], self._remedy)
+        return read_state(self.file(index, name), dict[str, Any], self.remedy)
 
     def observed(self, index: int) -> bytes:
         """What the reading of part `index` observed."""
         path = self.file(index, "read.json")
-        return read_state_and_data(path, dict[str, Any], self._remedy)[1]
+        return read_state_and_data(path, dict[str, Any], self.remedy)[1]
 
     def progress(self, index: int, name: str) -> tuple[dict[str, Any], bytes]:
         """What an unfinished step of part `index` recorded, and its observations."""
         path = self.file(index, name)
         if not path.exists():
             return {}, b""
-        return read_state_and_data(path, dict[str, Any], self._remedy)
-
-    def growing(self, index: int, name: str, size: int) -> GrowingFile:
-        """A file of part `index` that a step adds to, after a recorded `size`."""
-        return GrowingFile(self.file(index, name), size, self._remedy)
+        return read_state_and_data(path, dict[str, Any], self.remedy)
 
     @property
     def due(self) -> bool:
@@ -157,7 +153,7 @@ class ShardFolder:
         for name, checksum in self.checksums(index, *names).items():
             if checksum != checksums.get(name):
                 raise InputError(
-                    f"{self.file(index, name)}: is not the file that was written; {self._remedy}"
+                    f"{self.file(index, name)}: is not the file that was written; {self.remedy}"
                 )
 
     def taken(self, index: int) -> list[str]:
@@ -211,7 +207,7 @@ def _read(
         observer.merge(state)
     kept_blocks = progress.get("blocks", [])
     size = kept_blocks[-1][-1] if kept_blocks else 0
-    file = folder.growing(index, "spool", size)
+    file = GrowingFile(folder.file(index, "spool"), size, folder.remedy)
     spool = Spool(file.stream, kept_blocks, shared=True)
     hashes = array("q")
     positions = array("q")
@@ -270,7 +266,7 @@ def _score(
     progress, _ = folder.progress(index, "scoring.json")
     progress = progress or {"blocks": 0, "size": 0, "rows": 0, "scored": 0}
     counts = ScoreCounts(progress.pop("histogram", None))
-    file = folder.growing(index, "rows", progress["size"])
+    file = GrowingFile(folder.file(index, "rows"), progress["size"], folder.remedy)
     posts = StreamPool(()) if pool is None else pool
     with folder.file(index, "spool").open("rb") as stream:
         posts.spool = Spool(

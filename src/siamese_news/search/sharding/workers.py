@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import chdir, contextmanager
+from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -79,15 +80,14 @@ def filter_to_file(
             say(f"{folder.path}: continues the unfinished run")
         try:
             if isinstance(pool, FilePool) and versions:
+                running: AbstractContextManager[Run]
+                job = (query, opened.seeds, folder)
                 if not several or folder.shards == 1:
-                    running = in_process(opened, folder, pool)
+                    running = nullcontext(partial(_here, opened, folder, pool))
                 elif on_ray:
-                    running = ray_workers(
-                        workers, (query, opened.seeds, folder), address
-                    )
+                    running = ray_workers(workers, job, address)
                 else:
-                    count = min(workers, folder.shards)
-                    running = local_workers(count, (query, opened.seeds, folder))
+                    running = local_workers(min(workers, folder.shards), job)
                 with running as run:
                     outcome = _run(opened, folder, pool, run, say)
             else:
@@ -132,19 +132,13 @@ def _run(
             )
 
 
-@contextmanager
-def in_process(opened: OpenQuery, folder: ShardFolder, pool: FilePool) -> Iterator[Run]:
-    """This process, which reads the `pool` if that is the only part."""
-
-    def run(parts: Sequence[int]) -> Iterator[tuple[int, str]]:
-        for index in parts:
-            step = step_of(folder)[1]
-            yield (
-                index,
-                step(opened, folder, index, pool if folder.shards == 1 else None),
-            )
-
-    yield run
+def _here(
+    opened: OpenQuery, folder: ShardFolder, pool: FilePool, parts: Sequence[int]
+) -> Iterator[tuple[int, str]]:
+    """Do the next step of parts in this process, which reads the `pool` if it is the only part."""
+    for index in parts:
+        step = step_of(folder)[1]
+        yield index, step(opened, folder, index, pool if folder.shards == 1 else None)
 
 
 class Worker:
