@@ -148,7 +148,7 @@ def main() -> None:
             "".join(json.dumps(row) + "\n" for row in posts(10_000)), encoding="utf-8"
         )
         matches = folder / "found.jsonl"
-        search = ["rank", "--articles", folder / "pages", "--threads", 1, "--posts"]
+        search = ["rank", "--articles", folder / "pages", "--posts"]
         runs: dict[str, tuple[list[list[Any]], float | None]] = {
             "`--help`": ([["--help"]], 0.5),
             "10,000 posts, three articles as web pages, to a table": (

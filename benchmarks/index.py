@@ -184,9 +184,7 @@ def measure(folder: Path, arguments: argparse.Namespace) -> None:
         with corpus.open("wb") as stream:
             stream.writelines(invented(posts, words))
     if not index.exists():
-        used, seconds, peak = command(
-            "index", "--posts", corpus, "--out", index, "--threads", 1
-        )
+        used, seconds, peak = command("index", "--posts", corpus, "--out", index)
         got = f"{used:,.0f} s of the processor ({seconds:,.0f} s), {peak / 1e6:,.0f} MB"
         line("build", got, used * 1e7 / posts, "build")
     files = sizes(index, posts)
@@ -230,7 +228,7 @@ def measure(folder: Path, arguments: argparse.Namespace) -> None:
     )
     forgotten(index)
     out = folder / "asked.jsonl"
-    ask = ["rank", "--articles", *seeds, "--out", out, "--threads", threads, "--force"]
+    ask = ["rank", "--articles", *seeds, "--out", out, "--force"]
     used, seconds, peak = command(*ask, "--index", index, threads=threads)
     got = f"{used:.2f} s of the processor ({seconds:.1f} s), {peak / 1e6:,.0f} MB"
     line("cold, the whole command", got, seconds if threads > 1 else used, "cold")

@@ -195,7 +195,7 @@ def ours(look: str) -> Callable[..., list[Any]]:
         return [
             *("-m", "siamese_news", "rank", "--articles", source, "--index", folder),
             *("--top", TOP, "--second-look", look, "--format", "trec", "--out", out),
-            *("--threads", 1, "--force"),
+            "--force",
         ]
 
     return command

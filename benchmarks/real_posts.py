@@ -105,7 +105,7 @@ def commands(folder: Path, posts: int) -> Iterator[tuple[str, list[Any], Path]]:
     seed = ["--articles", folder / "story.txt"]
     pool = ["--posts", folder / "posts.jsonl"]
     matches, out = folder / "matches.jsonl", folder / "out.jsonl"
-    search = ["filter", *seed, "--threads", 1, "--force"]
+    search = ["filter", *seed, "--force"]
     yield (
         f"`filter --threshold 0.5` of {posts:,} posts",
         [*search, *pool, "--threshold", 0.5, "--out", matches],

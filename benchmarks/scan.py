@@ -116,7 +116,7 @@ def filtered(
         "A flood in the town\n\nThe river rose at night and took the bridge.\n"
     )
     command = ["filter", "--model", model, "--articles", article, "--posts", corpus]
-    command += ["--threshold", threshold, "--out", folder / "out.jsonl", "--threads", 1]
+    command += ["--threshold", threshold, "--out", folder / "out.jsonl"]
     started = time.perf_counter()
     job = subprocess.run(
         [

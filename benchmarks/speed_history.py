@@ -38,8 +38,8 @@ def commands(folder: Path) -> Iterator[tuple[str, list[Any]]]:
     for name, count in (("few", 1000), ("many", MANY)):
         lines = (json.dumps(row) + "\n" for row in posts(count))
         (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
-    one = ["--articles", folder / "pages" / "bridge.html", "--threads", 1]
-    three = ["--articles", folder / "pages", "--threads", 1]
+    one = ["--articles", folder / "pages" / "bridge.html"]
+    three = ["--articles", folder / "pages"]
     many = folder / "many.jsonl"
     found = folder / "found.jsonl"
     yield "--help", ["--help"]

@@ -56,8 +56,6 @@ def watching(
         str(seeds),
         "--source",
         "stdin",
-        "--threads",
-        "1",
         "--out",
         str(folder / f"{name}.jsonl"),
         *more,
@@ -147,8 +145,6 @@ def future(folder: Path) -> None:
                     least,
                     "--out",
                     str(out),
-                    "--threads",
-                    "1",
                 )
                 done = subprocess.run(command, capture_output=True, text=True)
                 assert done.returncode == 0, done.stderr

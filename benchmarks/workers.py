@@ -44,7 +44,7 @@ def clocked(command: Sequence[Any]) -> float:
 def ways(workers: int) -> dict[str, list[Any]]:
     """The ways to divide the work, and the options of each."""
     divided = {
-        "one process": ["--threads", 1],
+        "one process": [],
         f"{workers} workers": ["--workers", workers],
     }
     if find_spec("ray"):

@@ -44,8 +44,6 @@ def command(root, out, *more):
         "0.05",
         "--out",
         str(root / out),
-        "--threads",
-        "1",
         *more,
     ]
 

@@ -86,8 +86,6 @@ def command(root, out, *more, threshold=0.05):
                 threshold,
                 "--out",
                 root / out,
-                "--threads",
-                1,
                 *more,
             ],
         )

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         "out",
         "text_field",
         "id_field",
-        "threads",
     ],
     required=["articles"],
     formats=["table", "jsonl"],
@@ -77,7 +76,7 @@ def explain(
     from siamese_news.search.pool import Window
     from siamese_news.search.scan import posts_in_blocks
 
-    use_threads(query.threads)
+    use_threads()
     if not post and not text:
         raise InputError(
             "there is nothing to explain; name a post with --post or --text"

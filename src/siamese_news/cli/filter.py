@@ -43,7 +43,6 @@ from siamese_news.utils.terminal import counted, echo, shown_relevance
         *SHARED,
         "second_look",
         *READING,
-        "threads",
     ],
     required=["articles", "out"],
     helps={
@@ -91,7 +90,7 @@ def filter(
         # The imports of the workers run while this process does its first work.
         importing(["siamese_news.cli", "siamese_news.search.sharding.workers"])
     # Workers share the processors.
-    use_threads(query.threads or (1 if together else None))
+    use_threads(1 if together else None)
     query = format_of(query, None)
     out = query.out
     assert out is not None

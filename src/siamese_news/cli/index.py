@@ -18,7 +18,7 @@ from siamese_news.utils.terminal import counted, echo
 @ending("the index is unchanged")
 @search_command(
     Query(),
-    ["out", "posts", "model", *READING, "threads"],
+    ["out", "posts", "model", *READING],
     required=["out", "posts"],
     helps={"out": "Folder of the index."},
 )
@@ -44,7 +44,7 @@ def index(
     from siamese_news.search.index import changing
     from siamese_news.search.index.fingerprint import indexable
 
-    use_threads(query.threads)
+    use_threads()
     out = query.out
     assert out is not None
     if not add and out.is_file():

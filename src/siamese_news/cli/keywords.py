@@ -22,7 +22,7 @@ from siamese_news.utils.terminal import counted, echo
 
 @search_command(
     Query(),
-    ["posts", "format", "out", "text_field", "id_field", "encoding", "strict"],
+    ["posts", "format", "out", "text_field", "id_field", "encoding"],
     required=["posts"],
     formats=["table", "jsonl", "csv"],
     helps={"posts": "The posts that were searched."},

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
         *SHARED,
         "second_look",
         *READING,
-        "threads",
     ],
     required=["articles"],
 )
@@ -80,7 +79,7 @@ def rank(
     from siamese_news.search.post_ranking import rank_posts, write_scores
     from siamese_news.search.result_rows import ranking_rows
 
-    use_threads(query.threads)
+    use_threads()
     query = format_of(query, "table")
     out = query.out
     format = str(query.format)

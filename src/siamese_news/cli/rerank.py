@@ -19,7 +19,7 @@ from siamese_news.utils.terminal import counted, echo
 
 @search_command(
     Query(),
-    ["model", "posts", "top", "format", "out", "threads"],
+    ["model", "posts", "top", "format", "out"],
     required=["model", "posts"],
     helps={
         "model": "Model folder from training with task=rerank, or a folder of several: "
@@ -45,7 +45,7 @@ def rerank(
     from siamese_news.search.reranking import rerank_posts
     from siamese_news.search.result_files import row_of, write_rows
 
-    use_threads(search.threads)
+    use_threads()
     search = format_of(search, "table")
     check_query_output(search, force=force)
     assert search.model is not None and search.format is not None

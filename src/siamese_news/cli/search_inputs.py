@@ -26,7 +26,7 @@ _MANY = 5000  # seeds that are more likely posts
 def read_seeds(query: Query) -> "Seeds":
     """Read the seed articles of a search, and list them on the console.
 
-    Unless the query is strict, an article without title and text is skipped with a warning.
+    An article without title and text is skipped with a warning.
     """
     from siamese_news.data.articles import read_articles
     from siamese_news.search.remarks import stub_remarks
@@ -44,15 +44,19 @@ def read_seeds(query: Query) -> "Seeds":
 
     def set_aside(reason: str) -> None:
         aside.append(reason)
-        echo(f"article skipped (--strict stops here): {reason}")
+        echo(f"article skipped: {reason}")
 
-    keep = None if query.strict else set_aside
     negatives = (
-        read_articles(query.negatives, set_aside=keep) if query.negatives else []
+        read_articles(query.negatives, set_aside=set_aside) if query.negatives else []
     )
-    articles = read_articles(query.articles, set_aside=keep)
+    articles = read_articles(query.articles, set_aside=set_aside)
     seeds = Seeds(
-        articles, negatives, query.one_story, query.aggregate, aside, bool(query.distinct)
+        articles,
+        negatives,
+        query.one_story,
+        query.aggregate,
+        aside,
+        bool(query.distinct),
     )
     for kind, kind_articles in (("seed", articles), ("not", negatives)):
         lines = []
@@ -116,9 +120,7 @@ def described(posts: "PostStream", max_lines: int = _SHOWN) -> list[str]:
     )
     unknown = [f"{path}: {advice}" for path in posts.skipped.unknown]
     # All of these are named at the end.
-    unreadable = [
-        f"skipped (--strict stops here): {message}" for message in posts.unreadable
-    ]
+    unreadable = [f"skipped: {message}" for message in posts.unreadable]
     return [
         *_first(files, "more files of posts", max_lines),
         *_first(

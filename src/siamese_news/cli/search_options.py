@@ -35,11 +35,10 @@ _PANELS = {
     "What is searched for": ("distinct", "negatives", "about"),
     "Which posts": (*DATES, "dedupe"),
     OUTPUT_PANEL: ("format", *SHARED),
-    "Models and speed": ("model", "relevance_map", "second_look", "threads"),
+    "Models": ("model", "relevance_map", "second_look"),
     "How posts are read": READING,
 }
 _PANEL_OF = {name: panel for panel, names in _PANELS.items() for name in names}
-_LAST = (*READING, "threads")  # below the options that a command has of its own
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
@@ -96,9 +95,9 @@ def search_command(
 
         _, *further = inspect.signature(function).parameters.values()
         parameters = [
-            *(parameter(name) for name in fields if name not in _LAST),
+            *(parameter(name) for name in fields if name not in READING),
             *(member.replace(kind=_KEYWORD) for member in further),
-            *(parameter(name) for name in fields if name in _LAST),
+            *(parameter(name) for name in fields if name in READING),
         ]
         run.__name__ = function.__name__
         run.__doc__ = function.__doc__

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
         "date_field",
         "date_format",
         "encoding",
-        "threads",
     ],
     required=["articles", "out"],
     helps={"out": "File to write (.jsonl)."},
@@ -99,7 +98,7 @@ def watch(
     from siamese_news.search.watch.window import WINDOW
 
     check_cut(query)
-    use_threads(query.threads)
+    use_threads()
     query = format_of(query, None)
     out = query.out
     assert out is not None

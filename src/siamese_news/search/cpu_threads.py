@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 
-def use_threads(threads: int | None) -> None:
+def use_threads(threads: int | None = None) -> None:
     """Let this process compute on this many threads, and each product of numpy on one.
 
     None is the number in OMP_NUM_THREADS, or one for each core.

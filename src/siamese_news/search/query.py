@@ -210,9 +210,6 @@ class Query:
             "detected)."
         ),
     ] = None
-    strict: Annotated[
-        bool, Option("Stop at the first bad row instead of skipping it.")
-    ] = False
     dated_only: Annotated[bool, Option("Leave out undated posts.")] = False
     dedupe: Annotated[
         bool, Option("Show only the best of near-duplicates, with their number.")
@@ -243,7 +240,6 @@ class Query:
         ),
     ] = None
     second_look_posts: int | None = None  # in Python alone
-    threads: Annotated[int | None, Option("CPU threads.", minimum=1)] = None
     model: Annotated[
         Path | None,
         Option(
@@ -469,7 +465,6 @@ READING = (
     "date_field",
     "date_format",
     "encoding",
-    "strict",
 )
 """The fields of a query that say how files of posts are read, as `open_posts` names them."""
 

@@ -39,7 +39,7 @@ _LIKE = {ord(sign): ord(sign) + 0xFEE0 for sign in '<>:"/\\|?*'}
 _DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³])\s*(\.|$)", re.IGNORECASE)
 _ENDING = re.compile(r"\.\w{1,8}(?:\.(?:gz|zst))?$", re.IGNORECASE)
 _LONGEST = 180  # bytes of a name without its ending; file systems take 255 with it
-FIELDS = tuple(name for name in READING if name not in ("date_format", "strict"))
+FIELDS = tuple(name for name in READING if name != "date_format")
 """The options that say how a file of posts is read."""
 
 ASKED = (*DATES, "about", "dedupe", *FIELDS)

@@ -154,7 +154,7 @@ class Worker:
 
     def advance(self, index: int) -> tuple[int, str]:
         """Do the next step of a part: the part, and a report."""
-        use_threads(self._query.threads or 1)
+        use_threads(1)
         try:
             if self._opened is None:
                 model = open_named(self._query.model)
