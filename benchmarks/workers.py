@@ -48,7 +48,7 @@ def ways(workers: int) -> dict[str, list[Any]]:
         f"{workers} workers": ["--workers", workers],
     }
     if find_spec("ray"):
-        options: list[Any] = ["--engine", "ray", "--workers", workers]
+        options: list[Any] = ["--ray", "local", "--workers", workers]
         divided[f"{workers} workers on Ray"] = options
     return divided
 

@@ -1,4 +1,4 @@
-"""`filter --engine ray` on a real Ray: the same rows, also where a process is killed."""
+"""`filter --ray` on a real Ray: the same rows, also where a process is killed."""
 
 import json
 import os
@@ -60,7 +60,7 @@ def actors():
 
 
 def test_the_same_rows_and_an_actor_that_dies(root):
-    ray = ["--engine", "ray", "--workers", "2"]
+    ray = ["--ray", "local", "--workers", "2"]
     job = subprocess.Popen(
         command(root, "ray.jsonl", *ray), stderr=subprocess.PIPE, text=True
     )

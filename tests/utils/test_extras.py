@@ -94,7 +94,7 @@ def without(tmp_path):
         ),
         slow(
             "ray",
-            "filter --articles a.txt --posts p.jsonl --min-score 0 --out new/a.csv --engine ray",
+            "filter --articles a.txt --posts p.jsonl --min-score 0 --out new/a.csv --ray local",
         ),
         pytest.param("uvicorn", "desk --project new --no-browser", marks=needs_desk),
     ],

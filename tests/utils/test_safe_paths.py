@@ -68,7 +68,7 @@ def test_a_command_runs_no_module_that_lies_next_to_its_files(dumps, planted, wo
 @pytest.mark.slow
 def test_workers_of_ray_run_no_module_that_lies_next_to_its_files(dumps, planted):
     pytest.importorskip("ray")
-    run(COMMAND, *FILTER, "--workers", "2", "--engine", "ray", folder=dumps)
+    run(COMMAND, *FILTER, "--workers", "2", "--ray", "local", folder=dumps)
     assert planted.ran() == ""
 
 

@@ -1,6 +1,6 @@
 """``siamese-news filter``."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -22,6 +22,7 @@ from siamese_news.search.query import (
     check_cut,
 )
 from siamese_news.utils.exits import ending
+from siamese_news.utils.extras import needs
 from siamese_news.utils.terminal import counted, echo, shown_relevance
 
 
@@ -58,18 +59,14 @@ def filter(
     ] = False,
     workers: Annotated[
         int,
-        typer.Option(
-            min=1, help="Number of processes, or of actors with --engine ray."
-        ),
+        typer.Option(min=1, help="Number of processes, or of actors with --ray."),
     ] = 1,
-    engine: Annotated[
-        Literal["local", "ray"],
-        typer.Option(help="Run the workers on this machine or on a Ray cluster."),
-    ] = "local",
-    address: Annotated[
+    ray: Annotated[
         str | None,
         typer.Option(
-            help="Address of the Ray cluster (default: start one on this machine)."
+            metavar="ADDRESS",
+            help="Run the workers as actors of the Ray cluster at this address, or of one that "
+            "starts on this machine: local.",
         ),
     ] = None,
 ) -> None:
@@ -82,9 +79,11 @@ def filter(
     After Ctrl-C or kill -9, the same command with --resume continues, and the results are the same.
     """
     check_cut(query)
-    ray = engine == "ray"
-    together = workers > 1 or ray
-    if together and not ray:
+    together = workers > 1 or ray is not None
+    if ray is not None:
+        with needs("ray", "--ray"):
+            import ray as _  # noqa: F401
+    elif together:
         from siamese_news.utils.processes import importing
 
         # The imports of the workers run while this process does its first work.
@@ -95,11 +94,9 @@ def filter(
     out = query.out
     assert out is not None
     check_query_output(query, force=force)
-    if address is not None and not ray:
-        raise InputError("--address requires --engine ray")
     if query.index is not None and together:
         raise InputError(
-            "--index runs in one process, in seconds; leave out --workers and --engine ray"
+            "--index runs in one process, in seconds; leave out --workers and --ray"
         )
     seeds = read_seeds(query)
     echo(_kept_by(query))
@@ -113,8 +110,7 @@ def filter(
             opened,
             pool,
             workers,
-            on_ray=ray,
-            address=address,
+            ray=ray,
             resume=resume,
             say=echo,
         )

@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext
 from functools import partial
+from importlib import import_module
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -24,7 +25,6 @@ from siamese_news.search.pool import Pool
 from siamese_news.search.query import Query
 from siamese_news.search.seeds import Seeds
 from siamese_news.search.sharding.steps import ShardFolder, finish, merge, step_of
-from siamese_news.utils.extras import needs
 from siamese_news.utils.processes import importing
 
 # An interrupted part is repeated, so it should not be too large; nor too small, because each part
@@ -49,21 +49,20 @@ def filter_to_file(
     pool: Pool,
     workers: int,
     *,
-    on_ray: bool,
-    address: str | None,
+    ray: str | None,
     resume: bool,
     say: Callable[[str], None],
 ) -> Outcome:
     """Run a query, or `resume` it, and write all posts that it keeps, best first.
 
-    One of the `workers` is this process, and more are processes of this machine, or actors of the
-    Ray cluster of an address. An index, and posts that come through a pipe, are always searched from
-    the beginning.
+    One of the `workers` is this process, and more are processes of this machine, or actors of a
+    `ray` cluster: its address, or ``local`` for one that starts here. An index, and posts that come
+    through a pipe, are always searched from the beginning.
     """
     query = opened.query
     out = query.out
     assert out is not None
-    several = workers > 1 or on_ray
+    several = workers > 1 or ray is not None
     versions = pool.job()
     if not versions and (resume or several):
         raise InputError(
@@ -84,8 +83,8 @@ def filter_to_file(
                 job = (query, opened.seeds, folder)
                 if not several or folder.shards == 1:
                     running = nullcontext(partial(_here, opened, folder, pool))
-                elif on_ray:
-                    running = ray_workers(workers, job, address)
+                elif ray is not None:
+                    running = ray_workers(workers, job, ray)
                 else:
                     running = local_workers(min(workers, folder.shards), job)
                 with running as run:
@@ -228,38 +227,32 @@ def _end(code: int) -> str:
     return f"was ended by signal {-code}" if code < 0 else f"ended with exit {code}"
 
 
-def ray() -> Any:
-    """The library, if it is installed."""
-    with needs("ray", "--engine ray"):
-        import ray as library
-    return library
-
-
 @contextmanager
-def ray_workers(count: int, job: Job, address: str | None) -> Iterator[Run]:
+def ray_workers(count: int, job: Job, address: str) -> Iterator[Run]:
     """Ray actors with one CPU each, which end with this block.
 
     Every machine of the cluster must see the posts and the folder of the output under one path.
-    Without an address, a local cluster is started. If an actor dies, Ray starts it again and
-    repeats its part, up to `_TRIES` times.
+    The address ``local`` starts a cluster here. If an actor dies, Ray starts it again and repeats its
+    part, up to `_TRIES` times.
     """
-    library = ray()
+    library: Any = import_module("ray")
+    local = address == "local"
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     folder = os.getcwd()
     try:
         # Ray lets its workers import modules from the folder that is the current one now.
         with TemporaryDirectory() as empty, chdir(empty):
             library.init(
-                address=address,
-                num_cpus=None if address else count,
-                include_dashboard=None if address else False,
+                address=None if local else address,
+                num_cpus=count if local else None,
+                include_dashboard=False if local else None,
                 logging_level=logging.ERROR,
                 log_to_driver=False,
             )
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise InputError(
-            f"--address {address}: cannot connect to Ray ({error}); start a cluster with "
-            "ray start --head, or leave --address out"
+            f"--ray {address}: cannot connect ({error}); start a cluster with ray start --head, or "
+            "one on this machine with --ray local"
         ) from error
     from ray.exceptions import RayError, RayTaskError
     from ray.util import ActorPool
