@@ -29,6 +29,25 @@ TEXTS = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
     for path in (*PAGES, *ROOT.glob("*.md"), *(ROOT / "benchmarks").glob("*.md"))
 }
+
+
+def options_of(path):
+    """The Markdown of a notebook, and in backticks the strings of its code that may be options."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    parts = []
+    for cell in cells:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            strings = re.findall(r"""["']([a-z][\w.]*=[^"'{}]+)["']""", text)
+            text = " ".join(f"`{string}`" for string in strings)
+        parts.append(text)
+    return "\n\n".join(parts)
+
+
+NOTEBOOKS = {
+    path.relative_to(ROOT).as_posix(): options_of(path)
+    for path in (ROOT / "notebooks").glob("*.ipynb")
+}
 PYTHON = [
     pytest.param(
         block,
@@ -227,7 +246,7 @@ def test_options_that_are_shown_are_taken(line, monkeypatch):
 GROUPS = {path.name for path in (ROOT / "conf").iterdir() if path.is_dir()} - {"hydra"}
 INLINE = {
     tuple(shlex.split(code))
-    for name, text in TEXTS.items()
+    for name, text in (TEXTS | NOTEBOOKS).items()
     if not name.startswith("docs/add-") and name != "CHANGELOG.md"
     for code in re.findall(
         r"`([a-z]+[\w.]*=[^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.S)
@@ -238,7 +257,7 @@ INLINE = {
 
 
 @pytest.mark.parametrize("words", sorted(INLINE), ids=" ".join)
-def test_options_that_a_sentence_names_are_taken(words, monkeypatch):
+def test_options_that_a_sentence_or_a_notebook_names_are_taken(words, monkeypatch):
     """By one of the tasks: an option such as `task.whitening` belongs to one alone."""
     reasons = []
     for task in ("link", "rerank", "distil", "lists"):
@@ -290,9 +309,9 @@ def test_the_library_page_names_every_file_of_a_group(group):
     }
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", TEXTS | NOTEBOOKS)
 def test_links_lead_somewhere(name):
-    text = re.sub(r"```.*?```", "", TEXTS[name], flags=re.S)
+    text = re.sub(r"```.*?```", "", (TEXTS | NOTEBOOKS)[name], flags=re.S)
     for target in re.findall(r"\]\((?!\w+:)([^)#\s]+)[^)]*\)", text):
         assert (ROOT / Path(name).parent / target).exists(), target
 
