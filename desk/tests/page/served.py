@@ -202,8 +202,6 @@ def found_before(
         )
     )
     (search / "search.json").write_text(
-        json.dumps(
-            {"arguments": ["filter"], "command": "siamese-news filter", "process": None}
-        )
+        json.dumps({"query": None, "command": "siamese-news filter", "process": None})
     )
     return truth

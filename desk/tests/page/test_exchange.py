@@ -245,7 +245,7 @@ def test_the_time_that_is_left_is_not_told_where_it_is_not_known(
     """After the last post come near-duplicates, the map and the file: minutes for a long list."""
     found_before(tmp_path / "storm", relevant=5, other=5)
     search = tmp_path / "storm/searches/1"
-    saved = {"arguments": ["filter"], "command": "", "process": os.getpid()}
+    saved = {"query": None, "command": "", "process": os.getpid()}
     (search / "search.json").write_text(json.dumps(saved))
     row = {
         "pass": 2,

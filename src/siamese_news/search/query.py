@@ -5,7 +5,7 @@ import hmac
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -380,42 +380,6 @@ class Query:
                 text = json.dumps(value) if isinstance(value, float) else str(value)
                 arguments += [option, text.removesuffix(".0")]
         return arguments
-
-    @classmethod
-    def of_arguments(cls, words: Sequence[str], unsaid: "Query") -> "Query":
-        """The query that has these `arguments`.
-
-        Raises:
-            InputError: there is none; the words may be anybody's.
-        """
-        names = {cls.flag(name): name for name in OPTIONS}
-        del names[cls.flag("key")]  # the secret of a file, which is no word
-        values: dict[str, Any] = {}
-        unread_words = list(words)
-        try:
-            while unread_words:
-                option, joined, text = unread_words.pop(0).partition("=")
-                name = names[option.replace("--no-", "--", 1)]
-                if name == "distinct" or isinstance(getattr(unsaid, name), bool):
-                    values[name] = not option.startswith("--no-")
-                    continue
-                kind, *_ = get_args(TYPES[name]) or [TYPES[name]]
-                converter = kind if kind in (int, float, Path) else str
-                value = converter(text if joined else unread_words.pop(0))
-                several = name in (*_LISTS, "text_field")
-                values[name] = (*values.get(name, ()), value) if several else value
-            if len(values.get("text_field", ())) == 1:
-                (values["text_field"],) = values["text_field"]
-            query = replace(unsaid, **values)
-        except (LookupError, ValueError, TypeError) as error:
-            raise InputError(
-                f"{' '.join(words)[:200]}: are not options of a search"
-            ) from error
-        if query.arguments(unsaid) != list(words):
-            raise InputError(
-                f"{' '.join(words)[:200]}: are not options as the page writes them"
-            )
-        return query
 
 
 _ANNOTATED: dict[str, tuple[Any, Option]] = {

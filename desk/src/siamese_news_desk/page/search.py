@@ -7,9 +7,12 @@ import signal
 import subprocess
 import threading
 import time
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from siamese_news.errors import InputError
 from siamese_news.search.partial_results import is_held
@@ -102,28 +105,23 @@ class Search:
             seen_posts["threshold"] = read_threshold(seen_posts["threshold"])
             number = max(1, int(config["search"]))
 
-            def arguments() -> list[str]:
-                query = query_of(
-                    project, seen_posts, self._folder(number) / "results.parquet"
-                )
-                return ["filter", *query.arguments(FILTER)]
+            def asked() -> Query:
+                out = self._folder(number) / "results.parquet"
+                return query_of(project, seen_posts, out)
 
-            command_arguments = arguments()
-            saved = read_json(self._folder(number) / "search.json")
-            if saved.get("arguments") != command_arguments or state in (
-                "done",
-                "failed",
-            ):
+            query = asked()
+            if query != _saved(self._folder(number)) or state in ("done", "failed"):
                 if project.results.exists():
                     # Labels and certificates belong to results, so earlier results are kept.
                     number += 1
-                    command_arguments = arguments()
+                    query = asked()
                 shutil.rmtree(self._folder(number), ignore_errors=True)
                 self._folder(number).mkdir(parents=True)
             folder = self._folder(number)
             self._child = start_python(
                 "siamese_news",
-                *command_arguments,
+                "filter",
+                *query.arguments(FILTER),
                 "--resume",
                 cwd=project.folder,
                 environment={PROGRESS: "json"},
@@ -132,9 +130,9 @@ class Search:
                 stderr=(folder / "progress.log").open("wb"),
                 start_new_session=True,
             )
-            saved = {"arguments": command_arguments, "process": self._child.pid}
+            saved = {"query": asdict(query), "process": self._child.pid}
             (folder / "search.json").write_text(
-                json.dumps(saved, indent=1), encoding="utf-8"
+                json.dumps(saved, indent=1, default=str), encoding="utf-8"
             )
             project.update(search=number, options=seen_posts, threshold=None)
             return self.command
@@ -168,19 +166,11 @@ class Search:
         A project may be somebody else's, so its file counts only if the page can have written it.
         """
         folder = self._project.search
-        words = read_json(folder / "search.json").get("arguments")
-        if not isinstance(words, list) or not all(
-            isinstance(word, str) for word in words
-        ):
-            return None
-        if words[:1] != ["filter"] or any(clean(word) != word for word in words):
-            return None
-        try:
-            query = Query.of_arguments(words[1:], FILTER)
-        except InputError:
+        query = _saved(folder)
+        if query is None or any(clean(w) != w for w in query.arguments(FILTER)):
             return None
         out = (folder / "results.parquet").relative_to(self._project.folder)
-        return query if query.out == out else None
+        return query if query.out == out and query.key is None else None
 
     @property
     def command(self) -> str:
@@ -280,6 +270,14 @@ class Search:
         if self._child is not None and self._child.pid == process:
             return process
         return process if is_held(self._project.results) else None
+
+
+def _saved(folder: Path) -> Query | None:
+    """The query in the file of a search; None without one."""
+    values = read_json(folder / "search.json").get("query")
+    with suppress(msgspec.ValidationError):
+        return msgspec.convert(values, Query, dec_hook=lambda kind, text: kind(text))
+    return None
 
 
 def _log(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
