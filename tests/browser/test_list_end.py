@@ -174,3 +174,17 @@ def test_a_table_breaks_no_number_and_the_cost_of_earlier_plans_is_named(
     page.goto(served.base + "hand-over")
     text = page.locator("main").inner_text()
     assert "with confidence 0.9 (.95 was chosen; 1 earlier plan" in text
+
+
+def test_the_labels_that_a_certificate_of_the_list_needs_are_said(
+    served_project, open_page
+):
+    served, folder = served_project
+    relevance = relevance_of(folder)
+    page = open_page(served)
+    page.goto(served.base + "posts")
+    for posts in (10, len(relevance)):
+        share = sum(relevance[:posts]) / posts
+        choose(page, "posts", str(posts))
+        said = "needs about" if share > 0.97 else "ends the list higher"
+        until(page, "w => document.querySelector('#whose').value.includes(w)", said)

@@ -134,6 +134,8 @@ def test_an_ordinary_folder_passes(tmp_path):
         ("config.json", {"text_config": {"d_model": 2**20, "d_ff": 2**20}}),
         ("2_Dense/config.json", {"in_features": 10**6, "out_features": -(10**6)}),
         ("1_Pooling/config.json", {"hidden_size": 2**40, "intermediate_size": 1}),
+        ("config.json", {"type_vocab_size": 10**9, "hidden_size": 384}),
+        ("config.json", {"vocab_size": 10**9, "embedding_size": 128}),
     ],
 )
 def test_what_the_settings_declare_is_in_the_weights(tmp_path, file, settings):

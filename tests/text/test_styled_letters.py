@@ -196,6 +196,17 @@ def test_a_latin_letter_in_a_cyrillic_word_is_cyrillic():
     assert Tokenizer()("нaвoднение") == ["наводнение"]
 
 
+def test_a_cyrillic_letter_in_a_latin_word_is_latin():
+    """A small h looks like no Cyrillic letter."""
+    assert Tokenizer()("тhе rivеr") == ["the", "river"]
+
+
+@pytest.mark.parametrize("text", ["r1v3r", "r*i*v*e*r", "h5n1", "covid19", "b-a-n"])
+def test_digits_and_signs_inside_words_stay(text):
+    """What leet writes is also how viruses, models and roads are called."""
+    assert clean(text) == text
+
+
 def test_a_hashtag_is_cut_at_its_capitals():
     words = "for the low bridge pray news from town".split()
     words += [f"{n}" for n in range(300)] + ["har"]

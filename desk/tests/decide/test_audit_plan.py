@@ -13,6 +13,7 @@ from sheet_commands import fill, finish, rows_of, run, save, scored
 from siamese_news_desk.decide.agreement import agreements
 from siamese_news_desk.decide.bounds.hypergeometric import (
     interval,
+    labels_for_precision,
     labels_for_recall,
     lower_bound,
     recall_bound,
@@ -72,6 +73,19 @@ def test_rule_of_thumb_for_everything():
     assert labels_for_recall(Fraction(4, 5), 1081, 2_002_955) == pytest.approx(
         22_000, rel=0.02
     )
+
+
+@pytest.mark.parametrize(("size", "share"), [(200, 1.0), (200, 0.95), (150, 0.93)])
+def test_labels_for_a_precision_are_enough_and_hardly_more_than_needed(size, share):
+    labels = labels_for_precision(0.9, size, share, 0.05)
+
+    def shown(drawn):
+        return lower_bound(size, drawn, int(share * drawn + 1e-9), 0.05) >= 0.9 * size
+
+    fewest = next(drawn for drawn in range(1, size + 1) if shown(drawn))
+    assert shown(labels)
+    assert fewest <= labels <= 1.1 * fewest
+    assert labels_for_precision(0.9, size, 0.85, 0.05) is None
 
 
 def test_agreement_of_two_annotators():

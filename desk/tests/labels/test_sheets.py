@@ -134,6 +134,15 @@ record_id,post,text,asreview_label_to_validate,included,asreview_ranking
 """
 
 
+def test_a_table_in_parquet_is_labels(tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    pa = pytest.importorskip("pyarrow")
+    rows = [{"post": "17", "label": "yes"}, {"post": "18", "label": None}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "labels.parquet")
+    labels = [(r.post, r.label) for r in read_rows(tmp_path / "labels.parquet")]
+    assert labels == [("17", "yes"), ("18", "")]
+
+
 def test_the_exports_of_asreview_are_labels(tmp_path):
     path = tmp_path / "asreview.csv"
     assert verdicts(path, ASREVIEW_2) == [("k1", "yes"), ("k2", "no"), ("k3", "")]

@@ -345,13 +345,17 @@ def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
 
 
 def _table(path: Path, name: str, suffix: str) -> Records:
-    table = layout_of_file(path, name, suffix, "an article")
+    stream: Any
+    with open_binary(path) as stream, reading(name):
+        encoding = detect_encoding(stream.read1(2**16))
+    with open_binary(path) as stream:
+        table = layout_of_file(as_utf8(stream, encoding), name, suffix, "an article")
     with open_binary(path) as stream:
         names = {normal(column): column for column in table.names}
         refuse_repeated(
             table.names, present(names, (*_IDS, *TITLES, *_BODIES)), f"{name}:1"
         )
-        yield from _rows(table_rows(stream, table), name)
+        yield from _rows(table_rows(as_utf8(stream, encoding), table), name)
 
 
 def _parquet(source: Input) -> Records:

@@ -7,20 +7,29 @@ from typing import Any
 
 from siamese_news.data.readers.values import iso_date
 
+_NUMBERED = re.compile(
+    r"\d+ (?:of|von|de|sur|van|di) \d+ do[ck]ument\w*"
+    r"|do[ck]ument\w* \d+ (?:of|von|de|sur|van|di) \d+",
+    re.I,
+)
+_FULL_TEXT = "Full text:"
 # Of a database: its mark between articles, whether that is above its article, the last line of the
 # form above a text, and whether the newspaper comes before the title there.
 _EXPORTS = (
+    ("ProQuest", _NUMBERED, True, re.compile(_FULL_TEXT), False),
     (
         "Nexis",
-        re.compile(r"\d+ of \d+ DOCUMENTS?"),
+        _NUMBERED,
         True,
-        re.compile("LENGTH: .*"),
+        re.compile(
+            "(?:LENGTH|LÄNGE|LONGUEUR|LONGITUD|EXTENSIÓN|LENGTE|LUNGHEZZA): .*", re.I
+        ),
         True,
     ),
     ("Nexis", re.compile(r"End of Document"), False, re.compile("Body"), False),
     (
         "Factiva",
-        re.compile(r"Document [A-Za-z0-9]{15,40}"),
+        re.compile(r"(?:AN\s+)?Document [A-Za-z0-9]{15,40}"),
         False,
         re.compile(r"(?:Copyright|©|\(c\)).*", re.I),
         False,
@@ -28,14 +37,19 @@ _EXPORTS = (
 )
 _FIELDS = (
     r"(?:BYLINE|SECTION|LENGTH|LOAD-DATE|LANGUAGE|PUBLICATION-TYPE|DATELINE|GRAPHIC|SUBJECT|COUNTRY"
+    r"|AUTHOR|PUBLICATION (?:INFO|TITLE|DATE)|ABSTRACT|LINKS"
     r"|CITY|STATE|COMPANY|ORGANIZATION|PERSON|GEOGRAPHIC|INDUSTRY|JOURNAL-CODE|ACC-NO|CORRECTION-DATE"
     r"|DISTRIBUTION|HIGHLIGHT|SERIES|TYPE): .*|(?:Copyright|©|\(c\)) .*|All Rights Reserved\.?"
-    r"|Classification"
+    r"|Classification|Full text:|_{9,}"
 )
 _FIELD = re.compile(_FIELDS, re.I)
 _FORM = re.compile(
-    rf"(?i:{_FIELDS}|Body|[\d,]+ words|By .{{2,60}})|\d\d:\d\d|English|[A-Z0-9]{{3,12}}"
+    rf"(?i:{_FIELDS}|Body|[\d,]+ words|By .{{2,60}}|Page \d+ of \d+|ProQuest document link)"
+    r"|\d\d:\d\d|English|[A-Z0-9]{3,12}"
 )
+# Factiva's codes before the lines of an article, and of lines that only describe it.
+_CODE = re.compile(r"(?:SE|HD|BY|CR|WC|PD|ET|SN|SC|ED|PG|LA|CY|LP|TD)\s{2,}")
+_DESCRIBING = re.compile(r"(?:CO|IN|NS|RE|IPC|IPD|PUB|RF|CLM)\s{2,}.*")
 _PAPER = 80  # letters of a line above the text, at most
 _LINES = 25  # of the form above a text, at most
 
@@ -52,13 +66,21 @@ def exported(lines: Sequence[str]) -> list[dict[str, Any]]:
         ['A flood']
     """
     lines = [line.strip() for line in lines if line.strip()]
+    if any(line.startswith("AN ") for line in lines):
+        lines = [line for line in lines if not _DESCRIBING.fullmatch(line)]
+        text = "\n".join(lines).replace("BY  ", "By ")
+        lines = re.sub(r"(?m)^LP\s+", "(c) -\n", text).splitlines()
+        lines = [_CODE.sub("", line) for line in lines]
+    if is_proquest := any(line.startswith(_FULL_TEXT) for line in lines):
+        text = "\n".join(lines).replace(f"{_FULL_TEXT} ", f"{_FULL_TEXT}\n")
+        lines = text.splitlines()
     for source, mark, leads, form_end, paper_first in _EXPORTS:
         marks = [n for n, line in enumerate(lines) if mark.fullmatch(line)]
         parts = [
             lines[start + 1 : end]
             for start, end in pairwise([-1, *marks, len(lines)][1 if leads else 0 :])
         ]
-        if marks:
+        if marks and (is_proquest or source != "ProQuest"):
             return [
                 _article(article_lines, source, form_end, paper_first)
                 for article_lines in parts
@@ -86,7 +108,7 @@ def _article(
         for n, line in enumerate(lines[:start])
         if n not in dates and not _FORM.fullmatch(line)
     ]
-    above_date = [line for n, line in names if n < day]
+    above_date = [line for n, line in names if n < day or not dates]
     below_date = [line for n, line in names if n > day]
     titles, papers = (
         (below_date, above_date)

@@ -129,8 +129,8 @@ def _our_names(table: Path, columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def _layout(table: Path) -> Table:
-    with reading(table):
-        return layout_of_file(table, str(table), plain_suffix(table), "a pair")
+    with reading(table), open_binary(table) as stream:
+        return layout_of_file(stream, str(table), plain_suffix(table), "a pair")
 
 
 def _rows(

@@ -100,7 +100,10 @@ def _without_labels(text: str) -> str:
     """The text without the hashtags that only label it."""
     chunks = text.split()
     end = len(chunks)
-    while end and not any(map(_is_content, _TAG.sub("", chunks[end - 1]))):
+    while end and not any(
+        character.isalnum() or _is_sign(character)
+        for character in _TAG.sub("", chunks[end - 1])
+    ):
         end -= 1
     if end == 0:  # nothing but hashtags: they are the text
         return text
@@ -108,10 +111,6 @@ def _without_labels(text: str) -> str:
     if tag_follows and chunks[end - 1][-1].isalnum():
         end += 1
     return " ".join(chunks[:end])
-
-
-def _is_content(character: str) -> bool:
-    return character.isalnum() or _is_sign(character)
 
 
 def _is_sign(character: str) -> bool:
@@ -184,7 +183,12 @@ def _shingles(form: str) -> np.ndarray:
 
 def _bands(shingles: list[np.ndarray], threshold: float) -> np.ndarray:
     """The bands of every text's MinHash signature, (bands, texts); equal ones propose a pair."""
-    rows = _rows_of_a_band(threshold)
+    # The most rows of a band that hardly ever miss a pair at the threshold.
+    rows = max(
+        rows
+        for rows in range(1, 33)
+        if rows == 1 or (1 - threshold**rows) ** (_PERMUTATIONS // rows) <= _MISS
+    )
     dice = np.random.default_rng(1)
     count = _PERMUTATIONS // rows
     permutations = [dice.integers(0, 2**64, (rows, 3), np.uint64) for _ in range(count)]
@@ -202,15 +206,6 @@ def _bands(shingles: list[np.ndarray], threshold: float) -> np.ndarray:
                 minima = np.minimum.reduceat(codes * factor + added, starts)
                 band[start : start + _TOGETHER] += mix(minima) * weight
     return bands
-
-
-def _rows_of_a_band(threshold: float) -> int:
-    """The most, up to 32, that hardly ever miss a pair at the threshold (`_MISS`)."""
-    return max(
-        rows
-        for rows in range(1, 33)
-        if rows == 1 or (1 - threshold**rows) ** (_PERMUTATIONS // rows) <= _MISS
-    )
 
 
 def _proposed(

@@ -281,11 +281,8 @@ def bring_threads(
 
 def _in_order(members: Sequence[int], texts: dict[int, Post]) -> list[tuple[int, int]]:
     """The posts of a thread, each before its replies, and their depths; the oldest first."""
-
-    def age(post: int) -> tuple[str, str]:
-        return metadata_text(texts[post], "created_at") or "", texts[post].id
-
-    by_age = sorted(members, key=age)
+    dates = {post: metadata_text(texts[post], "created_at") or "" for post in members}
+    by_age = sorted(members, key=lambda post: (dates[post], texts[post].id))
     parents = {
         post: hash(metadata_text(texts[post], "reply_to") or "") for post in members
     }

@@ -44,10 +44,12 @@ _NO_ARTICLE = re.compile(
     r"|captcha|verify (?:that )?you are (?:a )?human|enable javascript|unusual traffic"
     r"|(?:accept|use[sd]?|value) .{0,30}\b(?:cookies|privacy)\b|your (?:privacy|consent) choices"
     r"|seite nicht gefunden|page introuvable|página no encontrada|wir verwenden cookies"
-    r"|nous utilisons des cookies|utilizamos cookies",
+    r"|nous utilisons des cookies|utilizamos cookies|(?:verwendung|einsatz|gebrauch) von cookies"
+    r"|checking your browser|just a moment\.\.\."
+    r"|(?:aceptar|accepter|accetta|akzeptieren)\b.{0,20}cookies?",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(r"\A\s*\S+://\S+\s*\Z")
+_ADDRESS = re.compile(r"\A\s*(?:\S+://|www\.)\S+\s*\Z")
 _SAVE = "Save the page again once it shows the article,"
 _STUBS = (
     (_PAYWALL, "looks like the preview of a paywalled article", "Use its full text"),

@@ -120,12 +120,12 @@ _ACCENTS = re.compile("[\u0300-\u036f]++")
 # Letters of two scripts in one word, and those that look alike.
 _MIXED = re.compile("[A-Za-z][\u0370-\u052f]|[\u0370-\u052f][A-Za-z]")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
-_RUSSIAN = ("авекмнорстухАВЕКМНОРСТУХ", "abekmhopctyxABEKMHOPCTYX")
 _TO_LATIN = str.maketrans(
-    _RUSSIAN[0] + "һіјѕԁԛԝғІЈЅαβειηκνορτυχγΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
-    _RUSSIAN[1] + "hijsdqwfIJSabeinkvoptuxyABEZHIKMNOPTYX",
+    "авекмнорстухАВЕКМНОРСТУХһіјѕԁԛԝғІЈЅαβειηκνορτυχγΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
+    "abekmhopctyxABEKMHOPCTYXhijsdqwfIJSabeinkvoptuxyABEZHIKMNOPTYX",
 )
-_TO_CYRILLIC = str.maketrans(*_RUSSIAN[::-1])
+# A small b, h, m or t looks like none of theirs.
+_TO_CYRILLIC = str.maketrans("aekopcyxABEKMHOPCTYX", "аекорсухАВЕКМНОРСТУХ")
 _LONE = re.compile(r"(?<!\S)(?:\w (?=\w(?!\S))){2,}\w(?!\S)")
 # Controls, bidi and other invisible signs, surrogates and non-characters go. A joiner stays where
 # it holds an emoji together, and the tags U+E0020.. stay for the flags.

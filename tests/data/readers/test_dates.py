@@ -108,7 +108,31 @@ def test_a_date_that_means_none_is_left_out_and_counted(value):
     assert metadata == {LOST: ["created_at"]}
 
 
-@pytest.mark.parametrize("value", ["some day", "10/11/2018", "31/02/2026"])
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("13-11-2026", "2026-11-13T00:00:00Z"),  # the year is not an offset
+        ("Nov 20, 2026, 2:05:07\u202fPM", "2026-11-20T14:05:07Z"),
+        ("2026/11/20 2:05 PM", "2026-11-20T14:05:00Z"),
+        ("2026.11.20. 14:05", "2026-11-20T14:05:00Z"),
+        (
+            "Fri Nov 20 2026 14:05:07 GMT+0100 (Central European Standard Time)",
+            "2026-11-20T13:05:07Z",
+        ),
+        ("2026年11月20日 午後2時5分", "2026-11-20T14:05:00Z"),
+        ("2026년 11월 20일 오전 12:05", "2026-11-20T00:05:00Z"),
+        ("๒๐ พฤศจิกายน ๒๕๖๙", "2026-11-20T00:00:00Z"),  # of the Buddhist era
+        ("2026-11-20 25:61", None),
+        ("2026/11/20 28:05", None),
+    ],
+)
+def test_dates_as_programs_of_several_languages_write_them(value, expected):
+    assert iso_date(value) == expected
+
+
+@pytest.mark.parametrize(
+    "value", ["some day", "10/11/2018", "31/02/2026", "2026-11", "2026.13.45"]
+)
 def test_a_date_that_is_not_understood_is_counted_apart(value):
     metadata = {}
     put(metadata, "created_at", value)

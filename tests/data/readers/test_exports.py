@@ -34,7 +34,27 @@ def factiva(title, text, day, number):
     )
 
 
-@pytest.mark.parametrize("form", [nexis, nexis_end, factiva])
+def nexis_german(title, text, day, number):
+    return (
+        f"\n\nDokument {number} von 2\n\nThe Tansy Post\n\n{day}\n\n{title}\n\n"
+        f"LÄNGE: 9 Wörter\n\n{text}\n"
+    )
+
+
+def lexis_uni(title, text, day, number):
+    return f"Page {number} of 2\n\n{nexis_end(title, text, day, number)}"
+
+
+def factiva_codes(title, text, day, number):
+    return (
+        f"HD  {title}\nBY  Ann Example\nWC  9 words\nPD  {day}\nSN  The Tansy Post\nLA  English\n"
+        f"LP  {text}\nNS  Floods\nAN  Document TANPST0020260503em530000{number}\n\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "form", [nexis, nexis_end, factiva, nexis_german, lexis_uni, factiva_codes]
+)
 def test_every_article_of_an_export_is_a_seed(tmp_path, form):
     rows = list(zip(TITLES, TEXTS, DAYS, (1, 2), strict=True))
     path = tmp_path / "two.txt"
@@ -68,3 +88,19 @@ def test_articles_come_in_any_encoding(tmp_path):
         (tmp_path / f"{name}.txt").write_text(text, encoding=name)
     articles = read_articles(tmp_path)
     assert {article.full_text for article in articles} == {text}
+
+
+def test_articles_of_proquest(tmp_path):
+    rows = zip(TITLES, TEXTS, (1, 2), strict=True)
+    path = tmp_path / "two.txt"
+    path.write_text(
+        "".join(
+            f"{'_' * 60}\n\nDocument {number} of 2\n\n{title}\n\nAuthor: Example, Ann\n\n"
+            f"ProQuest document link\n\nFull text: {text}\n\n"
+            for title, text, number in rows
+        )
+    )
+    articles = read_articles(path)
+    assert [(a.title, a.text) for a in articles] == list(
+        zip(TITLES, TEXTS, strict=True)
+    )

@@ -75,3 +75,47 @@ def test_numbers_of_chats_are_no_versions(tmp_path):
         "id,text,channel,edited_at\n1,cats sleep,cats,\n1,dogs bark,dogs,2026-03-02 11:00\n"
     )
     assert sorted(texts(open_posts([path])).values()) == ["cats sleep", "dogs bark"]
+
+
+MESSAGES = [
+    {"id": 1, "type": "message", "date": "2026-03-02T08:00:00", "text": "the riber"},
+    {"id": 2, "type": "message", "date": "2026-03-02T08:00:00", "text": "tea"},
+]
+EDITED = {**MESSAGES[0], "edited": "2026-03-02T09:05:00", "text": "the river"}
+
+
+def chat(path, messages, indent):
+    content = {"name": "c", "type": "public_channel", "id": 5, "messages": messages}
+    path.write_text(json.dumps(content, indent=indent))
+    return path
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("edited_first", [False, True])
+def test_edited_messages_of_telegram_in_two_exports(tmp_path, indent, edited_first):
+    both = [MESSAGES, [EDITED, MESSAGES[1]]]
+    for name, messages in zip("ab", reversed(both) if edited_first else both, strict=1):
+        chat(tmp_path / f"{name}.json", messages, indent)
+    assert texts(open_posts([tmp_path])) == {"5/1": "the river", "5/2": "tea"}
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_an_edit_inside_one_export(tmp_path, indent):
+    path = tmp_path / "posts.json"
+    path.write_text(json.dumps(VERSIONS, indent=indent))
+    assert texts(open_posts([path])) == {"7": "the river rises", "8": "tea"}
+    path = chat(tmp_path / "result.json", [*MESSAGES, EDITED], indent)
+    assert texts(open_posts([path])) == {"5/1": "the river", "5/2": "tea"}
+
+
+@pytest.mark.parametrize(
+    "name", ["edit_date", "updatedAt", "edited", "edited_timestamp"]
+)
+def test_the_time_of_the_edit_has_several_names(tmp_path, name):
+    rows = [
+        {"id": "1859438947518565999", "text": text, name: f"2026-03-02T{hour}:00:00Z"}
+        for text, hour in (("old", "09"), ("new", "10"), ("older", "08"))
+    ]
+    stream = open_posts([written(tmp_path / "a.jsonl", rows)])
+    assert texts(stream) == {"1859438947518565999": "new"}
+    assert stream.counts.reasons == {"older version": 2}

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
+from siamese_news.data.readers.inputs import Input
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.csv_files import write_csv
@@ -83,7 +84,8 @@ def read_rows(path: Path, columns: Sequence[str] = _LABELS) -> Iterator[RawLabel
     """The rows of a file of labels.
 
     CSV (comma, semicolon or tab; any line ends; UTF-8, UTF-16 or Windows; also the exports of
-    ASReview and Label Studio), JSON lines, Label Studio JSON, Prodigy JSON lines, or a journal. Of
+    ASReview and Label Studio), Parquet, JSON lines, Label Studio JSON, Prodigy JSON lines, or a
+    journal. Of
     the `columns` for labels, the first one that the file has counts.
 
     Raises:
@@ -121,6 +123,12 @@ def _decoded(path: Path) -> str:
         raise InputError(
             f"{path}: cannot be read ({error.strerror}); check the path"
         ) from error
+    if raw.startswith(b"PAR1"):
+        from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
+
+        table = Input(str(path), path)
+        rows = parquet_rows(table, tuple(parquet_columns(table)), lambda share: None)
+        return "\n".join(json.dumps(record, default=str) for _, record, _ in rows)
     if raw.startswith(b"PK\x03\x04"):
         raise InputError(
             f"{path}: is an Excel file, which is not read here; save it as CSV UTF-8"

@@ -20,6 +20,7 @@ from siamese_news.search.report.charts import (
 )
 from siamese_news.search.report.page import environment, shown
 from siamese_news.utils.terminal import counted, shown_relevance, verb
+from siamese_news_desk.decide.bounds.hypergeometric import labels_for_precision
 from siamese_news_desk.decide.plan.population import score_text
 from siamese_news_desk.decide.reading_pace import found_against_read, pace_sentence
 from siamese_news_desk.labels.journal import LabelJournal
@@ -27,6 +28,8 @@ from siamese_news_desk.page import hand_over
 from siamese_news_desk.page.open_project import Desk
 from siamese_news_desk.page.result_table import Results
 from siamese_news_desk.page.security import policy
+
+_PRECISION, _ERROR = 0.9, 0.05  # what the page proposes for a certificate
 
 VIEWS = {
     "search": ("/", "Search"),
@@ -170,6 +173,15 @@ def list_end(desk: Desk) -> dict[str, Any]:
             f"By your {results.labels.labels} labels."
             if results.labels
             else "Estimated from other pools; your labels make it your own."
+        )
+        share = float(results.relevance[:size].mean()) if size else 0.0
+        labels = labels_for_precision(_PRECISION, size, share, _ERROR) if size else None
+        detail += (
+            f" If it is right, a certificate of a precision of {_PRECISION} needs about "
+            f"{counted(labels, 'label')}."
+            if labels
+            else f" If it is right, a certificate of a precision of {_PRECISION} ends the list higher, "
+            f"because about {share:.0%} of these posts are relevant."
         )
     return {
         "threshold": threshold,

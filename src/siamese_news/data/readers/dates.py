@@ -21,17 +21,21 @@ ZONES = {
         "WEST=1 CET=1 CEST=2 EET=2 EEST=3 MSK=3 JST=9 KST=9 AEST=10 AEDT=11".split()
     )
 }
-_LONGEST = 60
+_LONGEST = 80
 _NUMBERS = re.compile(r"(?<!\d)(\d{1,4})([./-]) ?(\d{1,2})\2 ?(\d{1,4})(?!\d)")
 _SLASHED = re.compile(r"(?<!\d)(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d\d)(?!\d)")
 _CLOCK = re.compile(
-    r"(?<!\d)([01]?\d|2[0-4])[:h]([0-5]\d)(?:[:.](\d\d)(?:\.\d+)?)?(?: ?([ap])\.?m\b\.?)?",
+    r"(?<!\d)([01]?\d|2[0-4])[:h]([0-5]?\d)(?!\d)(?:[:.](\d\d)(?:\.\d+)?)?(?: ?([ap])\.?m\b\.?)?",
     re.I,
 )
-_OFFSET = re.compile(r"[+-]\d\d:?\d\d$")
+# Of Chinese, Japanese and Korean: before noon, and as a group after it.
+_HALF_DAY = re.compile("上午|午前|오전|(下午|午後|午后|오후)")
+# Only after a clock: the 2026 of 13-11-2026 is a year.
+_OFFSET = re.compile(r"[:h]\d\d[^+-]*?( ?(?:GMT|UTC)?([+-]\d\d:?\d\d)(?: \(.*\))?)$")
 _CAPITALS = re.compile(r"\b[A-Z]{2,5}\b")
 _WORD = re.compile(r"[^\W\d_]+")
-_EAST_ASIAN = str.maketrans("年월月년日일時시分분", "--" + "--" + "  ::  ")
+_EAST_ASIAN = str.maketrans("年월月년日일時时点點시分분", "--" + "--" + "  :::::  ")
+_THAI = re.compile("[\u0e00-\u0e7f]")
 _LANGUAGES = (
     "af ar az be bg bn bs ca cs cy da de el en es et eu fa fi fr ga gl gu he hi hr hu hy id is it "
     "ka kk km kn ko lo lt lv mk ml mn mr ms my nb ne nl pa pl ps pt ro ru si sk sl sq sr sv sw ta "
@@ -61,23 +65,30 @@ def written_date(text: str, order: str = "") -> datetime:
             text, (unicodedata.decimal(letter, None) for letter in text), strict=True
         )
         text = "".join(c if digit is None else str(digit) for c, digit in pairs)
-        text = re.sub(r"- +", "-", text.translate(_EAST_ASIAN)).strip()
+        text = " ".join(re.sub(r"- +", "-", text.translate(_EAST_ASIAN)).split())
     zone = None
     if offset := _OFFSET.search(text):
-        zone = datetime.strptime(offset[0], "%z").tzinfo
-        text = text[: offset.start()]
+        zone = datetime.strptime(offset[2], "%z").tzinfo
+        text = text[: offset.start(1)]
     clock = _CLOCK.search(text)
     hour, minute, second = (
         (int(clock[n] or 0) for n in (1, 2, 3)) if clock else (0, 0, 0)
     )
-    if clock and clock[4]:
-        hour = hour % 12 + 12 * (clock[4] in "pP")
+    half = _HALF_DAY.search(text)
+    if clock and (clock[4] or half):
+        after_noon = clock[4] in ("p", "P") or bool(half and half[1])
+        hour = hour % 12 + 12 * after_noon
     day = text.replace(clock[0], " ") if clock else text
+    if re.search(r"\d:\d", day):  # no time of a day
+        raise ValueError(text)
     for name in _CAPITALS.findall(day):
         if name not in ZONES and not _months().get(name.lower()):
             raise ValueError(name)
         zone = timezone(timedelta(hours=ZONES[name])) if name in ZONES else zone
-    return datetime(*_day(day, order), hour, minute, second, tzinfo=zone)
+    year, month, number = _day(day, order)
+    if year > 2343 and _THAI.search(text):
+        year -= 543  # of the Buddhist era
+    return datetime(year, month, number, hour, minute, second, tzinfo=zone)
 
 
 def _day(text: str, order: str) -> tuple[int, int, int]:

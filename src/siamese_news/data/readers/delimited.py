@@ -6,13 +6,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import IO, Any
 
 from siamese_news.data.lines import BadRow, raw_lines
 from siamese_news.data.readers.fields import IDS, METADATA, TEXTS, Record, normal
 from siamese_news.errors import InputError
-from siamese_news.utils.files import open_binary
 
 # Longest field in characters: one quotation mark too many must not swallow a whole file.
 FIELD_CAP = 2**20
@@ -140,14 +138,13 @@ def _complete(lines: Sequence[str], delimiter: str, columns: int) -> bool:
     return all(len(row) in (0, columns) for row in rows)
 
 
-def layout_of_file(path: Path, name: str, suffix: str, unit: str) -> Table:
-    """The layout of a file in UTF-8 with a `unit` in each row, such as ``a pair``.
+def layout_of_file(stream: IO[bytes], name: str, suffix: str, unit: str) -> Table:
+    """The layout of a table in UTF-8 with a `unit` in each row, such as ``a pair``.
 
     Raises:
         InputError: it has no line, or is in UTF-16.
     """
-    with open_binary(path) as stream:
-        start_lines = [line for _, line in islice(raw_lines(stream), 100)]
+    start_lines = [line for _, line in islice(raw_lines(stream), 100)]
     lines = [
         line.decode("utf-8", "surrogateescape")
         for line in start_lines

@@ -14,7 +14,13 @@ from siamese_news.data.lines import BadRow
 from siamese_news.data.readers import delimited
 from siamese_news.data.readers.changed_ids import refuse_rounded
 from siamese_news.data.readers.dates import order_of
-from siamese_news.data.readers.documents import SCRIPT, Document, find_document
+from siamese_news.data.readers.documents import (
+    SCRIPT,
+    TOO_DEEP,
+    Document,
+    document_rows,
+    find_document,
+)
 from siamese_news.data.readers.encodings import (
     UTF8,
     as_utf8,
@@ -57,12 +63,15 @@ _MORE = 2**20  # of a document or a table that are read beyond the first rows
 _EXPECTED = (
     "expected JSON, JSON lines, CSV, TSV, Parquet or Excel (.xlsx), plain, gz or zst"
 )
+_ITEM = "item"  # the prefix of an array at the top
 _AS_TABLE = (
     "put its messages into a table, such as CSV with the columns id, date and text"
 )
 _DATED = rb"(?:\xe2\x80\x8e)?\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}[:.]\d\d"
 _MESSAGES = {  # by their beginning
     rb"From \S+.* \d\d:\d\d:\d\d .*\r?\n\S+:": f"a mailbox (mbox): {_AS_TABLE}",
+    rb"(?i)(?:return-path|received|delivered-to|message-id|subject|x-[\w-]+): .*\r?\n(?:\s.*\r?\n|"
+    rb"[\w-]+: .*\r?\n)*[\w-]+: ": f"a message of e-mail (.eml): {_AS_TABLE}",
     _DATED + rb"[^\n]{0,15}?(?:\]| -) \S": f"a WhatsApp chat: {_AS_TABLE}",
     rb'(?is)<!doctype html>.{1,20000}?class="page_wrap"': "a Telegram chat as a web page: export "
     "it again as machine-readable JSON",
@@ -74,7 +83,8 @@ _FOREIGN = {
     "save it as .docx in LibreOffice, and name it with --articles",
     rb"(?s)PK\x03\x04.{26}mimetypeapplication/epub": "an e-book (.epub): convert it to .txt or .docx "
     "with Calibre, and name it with --articles",
-    rb"PK\x03\x04": "a zip archive: unpack it",
+    rb"PK\x03\x04": "a zip archive: unpack it; if a program packs its files so (.pptx, .pages, "
+    ".numbers, .xlsb), save it there as .docx, .xlsx or CSV UTF-8",
     rb"ARROW1|FEA1": "a Feather file: in pandas, read_feather(path).to_parquet(new_path)",
     rb"<stata_dta>|[\x6c-\x77][\x01\x02]\x01\x00": "a data set of Stata (.dta): in pandas, "
     "read_stata(path).to_csv(new_path)",
@@ -83,7 +93,22 @@ _FOREIGN = {
     "CSV, JSON lines or Parquet instead",
     rb"(?i)from: <saved by|mime-version:|content-type: multipart/related": "a web archive (.mhtml): "
     "open it in a browser, save the page as HTML only, and name it with --articles",
-    rb"\xd0\xcf\x11\xe0": "an old Excel file (.xls): save it as .xlsx or as CSV UTF-8",
+    rb"\xd0\xcf\x11\xe0": "an old file of Excel, Word or Outlook (.xls, .doc, .msg): save it as .xlsx, "
+    "CSV UTF-8, .docx or .txt",
+    rb"RD[AX][23]\n|[XA]\n\x00\x00\x00[\x02\x03]": "a file of R (.rds, .RData): in R, "
+    "write.csv(readRDS(path), new_path, fileEncoding = 'UTF-8')",
+    rb"(?s).{12}\xc2\xea\x81\x60": "a data set of SAS (.sas7bdat): in pandas, "
+    "read_sas(path).to_csv(new_path)",
+    rb"\x89HDF|\x93NUMPY|Obj\x01|ORC": "a file of arrays or columns (HDF5, NumPy, Avro, ORC): write it "
+    "as Parquet, CSV or JSON lines with the program that made it",
+    rb"(?s)\x89PNG|\xff\xd8\xff|GIF8|RIFF|.{4}ftyp": "a picture, a sound or a video: write its "
+    "text into a .txt",
+    rb"(?s).{60}BOOKMOBI": "an e-book (.mobi): convert it to .txt or .docx with Calibre, and name it "
+    "with --articles",
+    rb"bplist00": "a web archive of Safari, or a property list: save the page as HTML only, and name "
+    "it with --articles",
+    rb"Rar!": "a RAR archive: unpack it first",
+    rb"\x1f\x8b|\x28\xb5\x2f\xfd": "packed twice: unpack it once",
     rb"BZh": "packed with bzip2: unpack it first, or pack it with gzip or zstd",
     rb"\xfd7zXZ": "packed with xz: unpack it first, or pack it with gzip or zstd",
     rb"7z\xbc\xaf": "a 7z archive: unpack it first",
@@ -143,6 +168,13 @@ class Detected:
     def platform_ids(self) -> bool:
         """Whether a platform gives each id to one post only."""
         return self.known_format is not None and not self.known_format.local_ids
+
+    @property
+    def edited(self) -> str:
+        """The field with the last edit of a post; empty if the format has none."""
+        if fields := self.fields or self.flat:
+            return fields.metadata.get("edited_at", "")
+        return self.known_format.edited if self.known_format else ""
 
     @property
     def placed(self) -> bool:
@@ -283,6 +315,10 @@ def detect(source: Input, choice: Choice) -> Detected:
         document = find_document(begin, choice)
         if document is not None:
             return look.document(document)
+        for prefix in (_ITEM, ""):
+            _, row, _ = next(document_rows(io.BytesIO(begin), (prefix,)), (0, None, 0))
+            if isinstance(row, BadRow) and row.reason == TOO_DEEP:
+                raise InputError(f"{source.name}: {row.message}; {_EXPECTED}")
     if begin.startswith(b"{") or suffix in _JSON or not begin:
         try:
             return look.json()

@@ -19,6 +19,8 @@ from siamese_news.errors import InputError
 # The assignment before the JSON in a file of Twitter's archive.
 SCRIPT = re.compile(rb"\A\s*window\.[\w.]+\s*=\s*(?=[\[{])")
 
+TOO_DEEP = "nested too deeply"  # the reason of a record that is refused
+
 _CHUNK = 2**14
 _DEPTH = 500  # nesting; the longest path of any known format has 8 levels
 _SAMPLE = 100
@@ -108,10 +110,16 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
         )
     further_arrays = [document.prefixes[0] for document in fitting]
     inside = tuple(f"{prefix}." for prefix in further_arrays)
+    around = (
+        prefix
+        for document in documents
+        if further_arrays[0].startswith(f"{(prefix := document.prefixes[0])}.")
+    )
     return replace(
         fitting[0],
-        unread=tuple(
-            prefix for prefix in further_arrays[1:] if not prefix.startswith(inside)
+        unread=(
+            *around,
+            *(p for p in further_arrays[1:] if not p.startswith(inside)),
         ),
     )
 
@@ -288,7 +296,7 @@ class _Chunks:
             token = match[0]
             depth += (token in (b"[", b"{")) - (token in (b"]", b"}"))
             if depth > _DEPTH or token.isdigit():
-                problem = ("nested too deeply", f"nested deeper than {_DEPTH} levels")
+                problem = (TOO_DEEP, f"nested deeper than {_DEPTH} levels")
                 if token.isdigit():
                     problem = ("number too long", "a number has 1,000 digits or more")
                 self._bad = BadRow(

@@ -61,7 +61,8 @@ TEXTS = (
 # id_str before id: many dumps of tweets round the number of `id`.
 IDS = tuple(
     """
-    _id id_str id tweet_id status_id comment_id message_id post_id uri guid kennung beitrags_id
+    _id id_str id tweet_id status_id comment_id answer_id reply_id review_id message_id post_id
+    question_id uri guid kennung beitrags_id
     beitrag_id nachrichten_id kommentar_id identificador id_tweet id_post id_publicacion
     id_de_publicacion id_de_la_publicacion id_mensaje id_comentario id_del_tweet identifiant
     id_publication id_de_publication id_de_la_publication id_message id_commentaire id_du_tweet
@@ -95,7 +96,10 @@ METADATA: Mapping[str, Sequence[str]] = {
             data_publicacao data_de_criacao criado_em publicado_em data_hora data
             дата дата_публикации время 日付 日時 投稿日時 投稿日 发布时间 发布日期
         """,
-        "edited_at": "edited_at editedat last_edited_at",
+        "edited_at": """
+            edited_at editedat last_edited_at edited edit_date edited_timestamp editedtimestamp
+            updated_at updatedat
+        """,
         "lang": "lang language sprache idioma langue",
         "author": """
             author author_username username user_name screen_name user_screen_name user handle

@@ -83,6 +83,8 @@ class Format:
         context: whether a record needs the plain values of the enclosing object, as `CONTEXT`.
         local_ids: whether ids are unique only in a channel, on a server or in a file, so that two
             posts can have one.
+        edited: the field of a record with the time of its last edit, by which the versions of a post
+            are known.
         flat: whether `matches` and `convert` also fit the rows of a table; `id_field` is then the
             name of a column.
     """
@@ -98,6 +100,7 @@ class Format:
     context: bool = False
     local_ids: bool = False
     flat: bool = False
+    edited: str = ""
 
     def fits(self, record: Record) -> bool:
         """Whether a record, or one of the first records inside it, has this shape."""

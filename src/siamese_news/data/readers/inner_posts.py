@@ -26,7 +26,8 @@ def inner_posts(
 ) -> tuple[dict[ListPath, Fields], list[str]]:
     """The fields of the objects in lists that are posts themselves, and a remark on other lists.
 
-    A list is a field of the records, or of an object that is one of their fields.
+    A list is a field of the records, or of an object that is one of their fields; or of an object
+    in such a list, at any depth.
     """
     objects: dict[ListPath, list[Record]] = {}
     for path, item in _objects(records):
@@ -46,14 +47,16 @@ def inner_posts(
 
 
 def _objects(records: Iterable[Record]) -> Iterator[tuple[ListPath, Record]]:
-    for record in records:
-        for name, value in record.items():
+    pending = list(records)
+    while pending:
+        for name, value in pending.pop().items():
             lists: dict[ListPath, Any] = {(name,): value}
             if isinstance(value, dict):
                 lists = {(name, key): inner for key, inner in value.items()}
             for path, items in lists.items():
                 for item in items if isinstance(items, list) else ():
                     if isinstance(item, dict):
+                        pending.append(item)
                         yield path, item
 
 

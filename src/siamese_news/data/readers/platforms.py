@@ -379,6 +379,7 @@ def _bluesky_link(record: Record) -> str | None:
         and not record.keys().isdisjoint(("uri", "visibility", "reblog"))
     ),
     inside=("statuses", "ancestors", "descendants"),
+    edited="edited_at",
 )
 def _from_mastodon(status: Record) -> Converted:
     original = status.get("reblog") or status
@@ -514,6 +515,7 @@ def _from_listing(record: Record) -> Converted:
     ),
     inside=("messages", "chats.list.[].messages", "left_chats.list.[].messages"),
     context=True,
+    edited="edited",
 )
 def _from_telegram(message: Record) -> Converted:
     """The post of a message; None for notices (a new photo, somebody joined).
@@ -553,7 +555,8 @@ def _from_telegram(message: Record) -> Converted:
         text_value("".join(texts), "text"),
         message,
         # `date` is the time of the computer that exported, without a zone.
-        f"created_at=date_unixtime|date author=from_id|actor_id channel={CONTEXT}.name",
+        "created_at=date_unixtime|date edited_at=edited_unixtime|edited "
+        f"author=from_id|actor_id channel={CONTEXT}.name",
         reply_to=answered,
         url=next(filter(None, links), None),
         permalink=f"https://t.me/c/{chat_id}/{number}" if public else None,
@@ -821,6 +824,7 @@ def _from_crowdtangle(record: Record) -> Converted:
     "id",
     matches=has("id", "timestamp", "content", "author", "embeds"),
     inside=("messages",),
+    edited="timestampEdited",
 )
 def _from_discord(message: Record) -> Converted:
     """A message; None for a notice of Discord itself without a text."""
@@ -889,7 +893,7 @@ def _from_vk(record: Record) -> Converted:
     wall = f"{owner}_"
     post_id = id_value(f"{wall}{number}", "id")
     answered = record.get("reply_to_comment") or record.get("post_id")
-    return post_of(
+    post = post_of(
         post_id,
         "\n".join(text_value(word, "text") for word in words if word),
         record,
@@ -898,6 +902,8 @@ def _from_vk(record: Record) -> Converted:
         retweet_of=next((f"{o['owner_id']}_{o['id']}" for o in originals), None),
         permalink=f"https://vk.com/wall{post_id}",
     )
+    answers = inside(record, "thread", "items")
+    return [post, *each(_from_vk, answers)] if answers else post
 
 
 @_known(

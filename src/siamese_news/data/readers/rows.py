@@ -288,10 +288,6 @@ def _second_try(convert: Convert, record: Record, row: Any, detected: Detected) 
         return BadRow("unexpected shape", message)
 
 
-# The fields with the time of the last edit, by which formats with versions of a post are known.
-EDITED = frozenset(("edited_at", "timestampEdited"))
-
-
 def without_older(
     posts: Sequence[Post],
     lines: Sequence[int],

@@ -24,7 +24,6 @@ from siamese_news.data.readers.inputs import (
     find_inputs,
 )
 from siamese_news.data.readers.rows import (
-    EDITED,
     Counts,
     Rejection,
     Share,
@@ -312,15 +311,21 @@ class PostStream:
     def _edits(self) -> dict[str, str]:
         """The time of the last edit of each post that was edited, by its id.
 
-        Only files that can have several versions of a post are read for it.
+        Only files that can have several versions of a post are read for it, and only such records.
         """
         latest: dict[str, str] = {}
         for source, detected in zip(self._inputs, self.detected, strict=True):
-            one_export = detected.kind == "json" and len(self._inputs) == 1
-            if one_export or EDITED.isdisjoint(detected.names):
+            edited = detected.edited
+            if not edited:
                 continue
             source.spool()
-            rows = islice(self._rows(source, detected, None), self._first_rows)
+            rows = (
+                row
+                for row in islice(self._rows(source, detected, None), self._first_rows)
+                # A page, or the first rows without an edit: no names to go by.
+                if edited not in detected.names
+                or (type(row[1]) is dict and row[1].get(edited))
+            )
             for posts, _, _ in post_blocks(rows, source, detected, Counts()):
                 for post in posts:
                     edited = post.metadata.get("edited_at", "")

@@ -60,7 +60,7 @@ LINKS = frozenset("reply_to thread quotes retweet_of".split())
 LOST = "@lost"
 # The name there of a date that was not understood.
 UNREAD = "created_at?"
-_ZERO = re.compile(r"[-\d.]+$|(?:0000|[2-9]\d\d\d)\b")
+_ZERO = re.compile(r"-?\d+(?:\.\d+)?$|0000|\d{4}-\d\d-\d\d\b")
 # What programs write for no value at all.
 _NONE = frozenset("nan none null na n/a <na> nat undefined".split())
 # What R writes for it. The names of places and groups may be this word.
@@ -138,7 +138,10 @@ def _parse(text: str, order: str = "") -> datetime:
                 tzinfo=timezone(timedelta(hours=ZONES[zone]))
             )
         if text.isascii():
-            return datetime.fromisoformat(text)
+            with suppress(ValueError):
+                return datetime.fromisoformat(text)
+            if "T" in text:  # hardly another form of date
+                raise ValueError(text)
     return written_date(text, order)
 
 

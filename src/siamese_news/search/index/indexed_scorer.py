@@ -71,11 +71,25 @@ class IndexedScorer:
         word's weight depends on its text, and where a vector is of more than its words.
         """
         if isinstance(scorer, CosineScorer):
-            return cls(scorer, _cosine_form(scorer.articles), None)
+            nothing = np.zeros(len(scorer.articles))
+            form = ScoreForm(
+                columns=np.zeros(0, np.int64),
+                terms=sparse.csr_matrix((len(nothing), 0)),
+                pairs=np.zeros((3, 0), np.int64),
+                vectors=scorer.articles,
+                lexical=nothing,
+                cosine=np.ones(len(nothing)),
+                excess=nothing,
+                quantiles=nothing,
+                about=1.0,
+                quantile=None,
+                exact=True,
+            )
+            return cls(scorer, form, None)
         if not isinstance(scorer, MixtureScorer):
             return None
-        form = _mixture_form(scorer)
-        return None if form is None else cls(scorer, form, scorer.basis.surface)
+        mixed = _mixture_form(scorer)
+        return None if mixed is None else cls(scorer, mixed, scorer.basis.surface)
 
     def surface(self, posts: TokenIds) -> Floats:
         """The scores to add to the scaled sums of the form: (A, P), or (1, 1) for all."""
@@ -107,24 +121,6 @@ class IndexedScorer:
             total += share
         bounds: Floats = (total * squares).max(axis=1, initial=0.0).astype(np.float32)
         return bounds
-
-
-def _cosine_form(vectors: NDArray[np.float64]) -> ScoreForm:
-    """A cosine and nothing else."""
-    nothing = np.zeros(len(vectors))
-    return ScoreForm(
-        columns=np.zeros(0, np.int64),
-        terms=sparse.csr_matrix((len(nothing), 0)),
-        pairs=np.zeros((3, 0), np.int64),
-        vectors=vectors,
-        lexical=nothing,
-        cosine=np.ones(len(nothing)),
-        excess=nothing,
-        quantiles=nothing,
-        about=1.0,
-        quantile=None,
-        exact=True,
-    )
 
 
 def _mixture_form(scorer: MixtureScorer) -> ScoreForm | None:

@@ -62,7 +62,12 @@ def jetstream(
                     events = []
                     times = _times(messages)
                     if times and resume_time and min(times) > resume_time:
-                        events = [Event("gap", _gap(resume_time, min(times)))]
+                        gap_start, gap_end = (
+                            time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at / 1e6))
+                            for at in (resume_time, min(times))
+                        )
+                        gap = f"the server has nothing from {gap_start} to {gap_end}"
+                        events = [Event("gap", f"jetstream: a gap: {gap}")]
                     resume_time = 0 if times else resume_time
                     last_time = max([last_time, *times])
                     pause = pauses[0] if times else pause
@@ -140,11 +145,3 @@ def _times(messages: list[bytes]) -> list[int]:
         if type(value) is int and 0 < value <= limit:
             times.append(value)
     return times
-
-
-def _gap(gap_start: int, gap_end: int) -> str:
-    moments = [
-        time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at / 1e6))
-        for at in (gap_start, gap_end)
-    ]
-    return f"jetstream: a gap: the server has nothing from {moments[0]} to {moments[1]}"

@@ -7,6 +7,8 @@ sequential tests of `tables`. `error` is always the largest probability that a b
 import math
 from fractions import Fraction
 
+import numpy as np
+
 
 def lower_bound(size: int, drawn: int, relevant: int, error: float) -> int:
     """The smallest number of relevant posts among `size` that the sample does not rule out.
@@ -56,6 +58,23 @@ def labels_for_recall(recall: Fraction, hits: int, below: int) -> int:
     With no relevant post among m labels, about 3/m of the `below` posts may still be relevant.
     """
     return math.ceil(3 * float(recall) * below / (float(1 - recall) * max(hits, 1)))
+
+
+def labels_for_precision(
+    precision: float, size: int, share: float, error: float
+) -> int | None:
+    """About how many random labels show a precision where this share of all posts is relevant.
+
+    As many of the labeled posts are relevant then, and a list of `size` posts with less precision
+    would have so many with a probability of `error` at most. None if no number of labels is enough.
+    """
+    from scipy.stats import hypergeom
+
+    drawn = np.unique(np.geomspace(1, size, 200).astype(int))
+    hits = np.floor(share * drawn + 1e-9)
+    too_few = math.ceil(precision * size - 1e-9) - 1
+    enough = hypergeom.sf(hits - 1, size, too_few, drawn) <= error
+    return int(drawn[enough.argmax()]) if enough.any() else None
 
 
 def interval(hits: int, runs: int, level: float = 0.99) -> tuple[float, float]:
