@@ -8,9 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+from siamese_news.data.readers.alike import FormatsByForm
 from siamese_news.data.readers.dates import check_format, order_of
 from siamese_news.data.readers.delimited import TABLES, table_rows
-from siamese_news.data.readers.detect import Detected, detect
+from siamese_news.data.readers.detect import Detected
 from siamese_news.data.readers.documents import document_rows
 from siamese_news.data.readers.duplicates import PostIds, SameIdError, differ
 from siamese_news.data.readers.encodings import as_utf8
@@ -130,9 +131,10 @@ class PostStream:
         self.detected: list[Detected] = []
         self.unreadable: list[str] = []
         inputs = find_inputs(sources, SUFFIXES, self.skipped)
+        formats = FormatsByForm(choice)
         for source in inputs:
             try:
-                detected = self._with_order(source, detect(source, choice))
+                detected = self._with_order(source, formats.detect(source))
             except InputError as error:
                 # Nothing is left without the last one.
                 if (
