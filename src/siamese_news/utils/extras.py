@@ -43,7 +43,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
         "zstandard",
         "jinja2",
         "nupunkt",
-        "babel",
+        "dateparser",
         "anyascii",
         "py3langid",
         "stopwordsiso",

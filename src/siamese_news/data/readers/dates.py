@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from siamese_news.errors import InputError
@@ -36,6 +37,9 @@ _CAPITALS = re.compile(r"\b[A-Z]{2,5}\b")
 _WORD = re.compile(r"[^\W\d_]+")
 _EAST_ASIAN = str.maketrans("年월月년日일時时点點시分분", "--" + "--" + "  :::::  ")
 _THAI = re.compile("[\u0e00-\u0e7f]")
+_ENGLISH = (
+    "january february march april may june july august september october november december"
+).split()
 _LANGUAGES = (
     "af ar az be bg bn bs ca cs cy da de el en es et eu fa fi fr ga gl gu he hi hr hu hy id is it "
     "ka kk km kn ko lo lt lv mk ml mn mr ms my nb ne nl pa pl ps pt ro ru si sk sl sq sr sv sw ta "
@@ -132,24 +136,21 @@ def _year(text: str) -> int:
 @cache
 def _months() -> dict[str, int]:
     """The number of a month by its name; 0 where it is another month in another language."""
-    from babel import Locale
-
     numbers: dict[str, int] = {}
-    names = (
-        # "de novembre" and "нояб." are a word with others around it.
-        (max(_WORD.findall(name.lower()) or [""], key=len), number)
-        for language in _LANGUAGES
-        for forms in Locale(language).months.values()
-        for width in ("wide", "abbreviated")
-        for number, name in forms[width].items()
-    )
-    for word, number in names:
-        if len(word) > 2 or not word.isascii():
-            numbers[word] = number if numbers.get(word, number) == number else 0
-    return numbers | {
-        name.lower(): number
-        for number, name in Locale("en").months["format"]["abbreviated"].items()
-    }
+    for language in _LANGUAGES:
+        names_of = import_module(
+            f"dateparser.data.date_translation_data.{language}"
+        ).info
+        for number, month in enumerate(_ENGLISH, 1):
+            for name in names_of[month]:
+                # "de novembre" and "нояб." are a word with others around it.
+                word = max(_WORD.findall(name.lower()) or [""], key=len)
+                if len(word) > 2 or (len(word) == 2 and not word.isascii()):
+                    same = numbers.get(word, number) == number
+                    numbers[word] = number if same else 0
+    english = {month[:3]: number for number, month in enumerate(_ENGLISH, 1)}
+    # In Czech dates, where Croatian ones have listopada.
+    return numbers | english | {"listopadu": 11}
 
 
 def order_of(values: Iterable[Any]) -> str:
