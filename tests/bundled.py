@@ -1,6 +1,5 @@
 """The bundled model, which a process opens once, however many commands of it ask for it."""
 
-import copy
 import functools
 from pathlib import Path
 
@@ -20,8 +19,10 @@ def _bundled(folder: Path) -> TextModel:
 
 def model_of(folder: Path) -> TextModel:
     """As `loading.model_of`; the bundled model is a copy, so that a test may change it."""
-    return (
-        copy.copy(_bundled(folder))
-        if folder == loading.PRETRAINED
-        else _model_of(folder)
-    )
+    if folder != loading.PRETRAINED:
+        return _model_of(folder)
+    model = _bundled(folder)
+    # Not `copy.copy`, which leaves the table of chunks out, as pickling does.
+    same = object.__new__(type(model))
+    vars(same).update(vars(model))
+    return same

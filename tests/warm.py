@@ -1,6 +1,7 @@
 """What the process that commands are copied from has besides modules."""
 
 import functools
+import gc
 
 import typer.main
 from tests.bundled import model_of
@@ -16,3 +17,5 @@ typer.main.get_command = functools.cache(typer.main.get_command)
 tree = typer.main.get_command(app)
 for name in tree.list_commands(None):
     tree.get_command(None, name)
+gc.collect()
+gc.freeze()

@@ -156,6 +156,7 @@ def test_every_post_can_be_labeled_whatever_its_id_holds(tmp_path, serve, open_p
     assert len(said) == len(ids) - 1 and said.items() <= truth.items()
 
 
+@pytest.mark.slow
 def test_numbers_as_people_write_them_and_the_certified_list(
     tmp_path, serve, open_page
 ):

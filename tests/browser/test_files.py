@@ -90,6 +90,7 @@ def test_an_odd_name_is_read_in_results_report_and_messages(tmp_path, serve, ope
     assert ARTICLE.split("\n")[0] in served.ask("/files/report")[1].decode()
 
 
+@pytest.mark.slow
 def test_the_columns_of_a_table_are_chosen_from_samples(tmp_path, serve, open_page):
     rows = [("N1", "Küste", "2026-03-01 10:00", "Sea wall at Quayle Sands has gone")]
     rows += [

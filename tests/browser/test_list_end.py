@@ -39,6 +39,7 @@ def above(page):
     return int(page.locator("#above").inner_text().split()[0].replace(",", ""))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_list_ends_where_it_is_told_and_handing_over_says_the_same(
     served_project, open_page, width
@@ -95,6 +96,7 @@ def test_what_prints_as_half_is_at_least_half(served_project, open_page):
     assert numbers == expected and min(numbers) >= _RELEVANT
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_box_is_next_to_its_words_and_a_command_is_there_before_a_search(
     tmp_path, serve, open_page, width
@@ -119,7 +121,7 @@ def test_a_box_is_next_to_its_words_and_a_command_is_there_before_a_search(
     until(page, "document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_table_breaks_no_number_and_the_cost_of_earlier_plans_is_named(
     tmp_path, serve, open_page, width

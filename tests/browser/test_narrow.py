@@ -29,6 +29,7 @@ def certified(tmp_path_factory):
         yield served, folder
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_columns_of_the_progress_fit(certified, open_page, width):
     served, _ = certified
@@ -40,6 +41,7 @@ def test_the_columns_of_the_progress_fit(certified, open_page, width):
     until(page, "document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_columns_of_a_certificate_fit(certified, visit, width):
     _, folder = certified

@@ -19,6 +19,7 @@ def served_project(tmp_path_factory):
     yield from begun(tmp_path_factory.mktemp("page"), 240, 260)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_twenty_labels_make_the_number_the_users_own(tmp_path, serve, open_page, width):
     folder = tmp_path / "storm"
@@ -107,6 +108,7 @@ def test_an_end_by_relevance_names_posts_found_and_missed(served_project, open_p
         )
 
 
+@pytest.mark.slow
 def test_unknown_relevance_is_said_and_labels_mend_it(tmp_path, serve, open_page):
     folder = tmp_path / "storm"
     truth = found_before(folder, 40, 60)

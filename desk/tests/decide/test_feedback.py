@@ -100,6 +100,7 @@ def test_where_words_tell_nothing_the_order_stays(tmp_path):
     assert not (tmp_path / "learned.parquet").exists()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_copies_of_a_text_do_not_judge_themselves(tmp_path, seed):
     """Random labels, each text ten times: learned by heart it would seem perfect."""
@@ -188,6 +189,7 @@ LABEL_STUDIO = (
 ASREVIEW = "record_id,post,abstract,asreview_prior,asreview_label,asreview_time"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("header", "row"),
     [
@@ -264,6 +266,7 @@ def test_relevant_labels_without_others_announce_nothing(tmp_path):
     assert not (tmp_path / "learned.parquet").exists()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["results.jsonl", "results.csv", "results.csv.gz"])
 def test_results_and_the_learned_order_in_any_format(tmp_path, name):
     truth = pool(tmp_path / "found.parquet", telling=True, size=400)

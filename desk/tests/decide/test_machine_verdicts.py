@@ -76,6 +76,7 @@ def test_without_labels_an_order_comes_and_its_weight_is_said(tmp_path, truth):
     assert meta["machine"] == "gpt" and meta["after"] is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("recall", "false_positives"), [(0.9, 0.1), (0.5, 0.5), (0.05, 0.95)]
 )

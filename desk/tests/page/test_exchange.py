@@ -64,6 +64,7 @@ def _prodigy(rows, truth):
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("name", "person"), [("export.json", _label_studio), ("done.jsonl", _prodigy)]
 )

@@ -186,6 +186,7 @@ def test_a_machine_is_a_second_coder_whose_verdicts_are_joined(project, tmp_path
     assert (folder / "verdicts/gpt 4.csv").exists()
 
 
+@pytest.mark.slow
 def test_the_posts_that_teach_most_come_mixed_with_the_certificates(project):
     served, truth, _ = project
     first, _ = queued(served, "teach")

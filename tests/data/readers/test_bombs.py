@@ -186,9 +186,16 @@ def made(folder, kind):
 
 
 @needs_proc
-def test_an_office_file_that_is_made_to_fill_the_memory_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        pytest.param(["entities", "page"], id="two"),
+        pytest.param([*SHEETS, "paragraphs", "page"], id="all", marks=pytest.mark.slow),
+    ],
+)
+def test_an_office_file_that_is_made_to_fill_the_memory_is_refused(tmp_path, kinds):
     paths = []
-    for kind in (*SHEETS, "paragraphs", "page"):
+    for kind in kinds:
         (tmp_path / kind).mkdir()
         paths.append(str(made(tmp_path / kind, kind)))
     done = subprocess.run(
@@ -236,6 +243,7 @@ def test_an_article_of_many_small_parts_is_refused(tmp_path):
         read_articles([path])
 
 
+@pytest.mark.sampled(1)
 @needs_proc
 @pytest.mark.parametrize("ending", ["gz", "zst"])
 def test_words_that_unpack_to_gigabytes_are_refused(tmp_path, ending):

@@ -76,7 +76,7 @@ def test_a_day_in_the_life_of_an_index(index):
     assert answer(index, *ask) == scan(index, left)
 
 
-@settings(max_examples=6)
+@settings(max_examples=settings.default.max_examples // 10)
 @given(
     changes=st.lists(st.integers(0, 60), max_size=6),
     start=st.integers(1, 120),

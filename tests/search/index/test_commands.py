@@ -54,14 +54,17 @@ def test_rank_is_the_same(pool, options):
     assert rows
 
 
-def test_on_several_threads_too(pool, monkeypatch):
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("options", [["--one-story", "--not", "vote.txt"], []])
+def test_on_several_threads_too(pool, monkeypatch, options):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
-    for options in ([], ["--one-story", "--not", pool / "vote.txt"]):
-        asked = [*seeds(pool, "flood.txt", "fire.txt"), *options]
-        rows, _ = both(pool, "rank", *asked)
-        assert rows
+    monkeypatch.chdir(pool)
+    asked = [*seeds(pool, "flood.txt", "fire.txt"), *options]
+    rows, _ = both(pool, "rank", *asked)
+    assert rows
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "options",
     [
@@ -74,6 +77,7 @@ def test_filter_is_the_same(pool, options):
     both(pool, "filter", *seeds(pool), *options)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("command", ["rank", "filter"])
 def test_a_negative_seed_is_the_same(pool, command):
     options = ["--min-score", "0.02"] if command == "filter" else []
@@ -180,6 +184,7 @@ def test_a_searcher_takes_an_index_for_posts(pool):
     ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "options",
     [

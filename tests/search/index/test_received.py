@@ -132,7 +132,7 @@ def test_a_sealed_index_that_names_what_does_not_exist_is_refused(
     assert "is damaged" in output and "build the index again" in output
 
 
-@pytest.mark.parametrize("indexes", [20, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("indexes", [8, pytest.param(60, marks=pytest.mark.slow)])
 def test_random_changes_end_in_a_message_or_in_an_answer(built, received, indexes):
     """In a process of its own: the answer to a bad place can be a crash of Python."""
     code = (
