@@ -3,6 +3,7 @@
 import errno
 import os
 import signal
+import tempfile
 import time
 import weakref
 
@@ -63,3 +64,15 @@ def test_the_handlers_are_those_from_before():
     with bad_input_exits():
         pass
     assert [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP)] == before
+
+
+def test_no_folder_for_temporary_files_is_one_line(monkeypatch, capsys):
+    """As on a disk that takes not a byte: `tempfile` finds no folder and names no file."""
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(
+        tempfile, "_candidate_tempdir_list", lambda: ["/nowhere/at all"]
+    )
+    with pytest.raises(typer.Exit) as ended, bad_input_exits("hint"):
+        tempfile.TemporaryFile()
+    assert ended.value.exit_code == 1
+    assert "cannot be written (No usable temporary directory" in capsys.readouterr().err

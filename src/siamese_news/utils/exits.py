@@ -104,7 +104,9 @@ def bad_input_exits(hint: str = NOTHING_WRITTEN) -> Iterator[None]:
         nowhere = error.errno == errno.ENOENT and error.filename is None
         if error.errno not in _UNWRITABLE and not nowhere:
             raise
-        name = error.filename or f"the terminal, or a file in {tempfile.gettempdir()}"
+        # `gettempdir` would fail again where no folder can be written to.
+        folder = tempfile.tempdir or "the folder of temporary files"
+        name = error.filename or f"the terminal, or a file in {folder}"
         typer.echo(
             f"siamese-news: {name}: cannot be written ({error.strerror}); {hint}, and the "
             "previous output is unchanged",
