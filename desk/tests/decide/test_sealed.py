@@ -15,7 +15,7 @@ from siamese_news_desk.decide.checking import (
     differences,
     sheets_of_certificate,
 )
-from siamese_news_desk.decide.plan.plan_fields import PLANS
+from siamese_news_desk.decide.plan.plan_fields import PLANS, Charge
 from siamese_news_desk.decide.plan.sealed_files import (
     SEAL,
     read_sealed,
@@ -293,6 +293,7 @@ def test_a_value_of_another_type_at_any_place_of_a_plan_is_refused(certified):
             put(changed, place, wrong)
             with pytest.raises(ValueError, match="field"):
                 fitting(changed, PLANS["precision"])
+                fitting(changed, Charge)
                 pytest.fail(f"{place} may be {wrong!r}")
 
 

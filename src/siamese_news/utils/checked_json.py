@@ -33,13 +33,13 @@ def fitting(value: Any, kind: type[T]) -> T:
     Raises:
         ValueError: it names the first field that does not fit, and what was expected there.
     """
-    _converted(value, kind)
+    converted(value, kind)
     fit: T = value
     return fit
 
 
-def _converted(value: Any, kind: type[T]) -> T:
-    """The value as this type: a dataclass of a dict."""
+def converted(value: Any, kind: type[T]) -> T:
+    """The value as this type, such as a dataclass of a dict; errors as those of `fitting`."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -83,7 +83,7 @@ def read_state_and_data(path: Path, kind: type[T], remedy: str) -> tuple[T, byte
         body, _, checksum = line.rpartition(_CHECKSUM)
         if checksum != b"%d}" % zlib.crc32(data, zlib.crc32(body)):
             raise ValueError("it differs from its checksum")
-        return _converted(json.loads(line), kind), data
+        return converted(json.loads(line), kind), data
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path}: is damaged, or of another version ({error}); {remedy}"

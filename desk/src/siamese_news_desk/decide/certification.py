@@ -2,15 +2,16 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
+from siamese_news.utils.checked_json import converted
 from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.bounds.descent import (
     UNKNOWN,
@@ -24,6 +25,7 @@ from siamese_news_desk.decide.bounds.descent import (
 from siamese_news_desk.decide.bounds.label_noise import RESERVED, noisy_nulls
 from siamese_news_desk.decide.bounds.tables import Tables, turn_of
 from siamese_news_desk.decide.plan.design import (
+    FIRST,
     RATIO,
     Order,
     distinct_shares,
@@ -35,6 +37,7 @@ from siamese_news_desk.decide.plan.design import (
     reserved_labels,
     share_of,
 )
+from siamese_news_desk.decide.plan.plan_fields import PrecisionSettings
 from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.remedies import ANOTHER_PLAN, PlanRefused
 from siamese_news_desk.decide.plan.sampling_plan import PlanOptions, SamplingPlan
@@ -51,23 +54,10 @@ METHOD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """The user's choices, fixed before the first label; shares as typed.
+class Settings(PrecisionSettings):
+    """What to certify; before there is a plan, None stands for `first_set` of the budget."""
 
-    Attributes:
-        targets: precisions.
-        confidence: of each target.
-        budget: planned labels.
-        first: posts of the first set; None for `first_set` at the highest precision.
-        false_positive: share of not relevant posts that the annotator may call relevant; None for a
-            certificate about the annotator's own verdicts.
-        false_negative: least share of relevant posts that the annotator calls not relevant.
-    """
-
-    targets: tuple[str, ...]
-    confidence: str
-    budget: int
-    first: int | None = None
+    first: int | None = None  # type: ignore[assignment]
     ratio: str = str(RATIO)
     seed: int = 0
     false_positive: float | None = None
@@ -136,16 +126,10 @@ class Settings:
         """The largest probability that any target is certified wrongly."""
         return min(Fraction(1), self.error * len(self.targets))
 
-    @classmethod
-    def of(cls, plain: dict[str, Any]) -> "Settings":
-        """Read the settings of a plan."""
-        values = {field.name: plain[field.name] for field in fields(cls)}
-        return cls(**{**values, "targets": tuple(plain["targets"])})
-
     def sets(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """The sizes of the nested sets."""
-        assert self.first is not None
-        return nested_sets(scores, first_size=self.first, ratio=Fraction(self.ratio))
+        first_size = self.first or FIRST
+        return nested_sets(scores, first_size=first_size, ratio=Fraction(self.ratio))
 
     def nulls(
         self, sizes: NDArray[np.int64], copies: NDArray[np.int64] | None
@@ -273,7 +257,7 @@ class Certification(SamplingPlan):
                 "that version, or ",
                 ANOTHER_PLAN,
             )
-        self.settings = Settings.of(self.plan["settings"])
+        self.settings = converted(self.plan["settings"], Settings)
         self.settings.check()
         scores = self.population.scores
         # Before the tables, whose size follows from these numbers.

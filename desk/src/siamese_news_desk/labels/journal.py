@@ -5,16 +5,18 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from filelock import FileLock
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
-from siamese_news.utils.checked_json import fitting
+from siamese_news.utils.checked_json import converted
 from siamese_news.utils.files import atomic_write, expect_regular, json_text
 from siamese_news.utils.terminal import counted
 
@@ -163,9 +165,8 @@ class Journal:
                 raise
 
 
-@dataclass(frozen=True, slots=True)
-class Judgment:
-    """One label of one post.
+class Judgment(Struct, frozen=True, rename={"number": "n"}):
+    """One label of one post, and its line in the file.
 
     Attributes:
         number: of its line, from 1.
@@ -177,7 +178,7 @@ class Judgment:
 
     number: int
     post: str
-    label: str
+    label: Annotated[str, Meta(pattern=r"^(yes|no|skip)\Z")]
     annotator: str
     note: str = ""
     at: str = ""
@@ -190,18 +191,6 @@ class Conflict(Exception):
     def __init__(self, current: Judgment | None) -> None:
         super().__init__("the label changed in the meantime")
         self.current = current
-
-
-class _LabelRow(TypedDict):
-    """The line of a label; see `Judgment`."""
-
-    n: int
-    post: str
-    label: Literal["yes", "no", "skip"]
-    annotator: str
-    note: NotRequired[str]
-    at: NotRequired[str]
-    copies: NotRequired[list[str]]
 
 
 class _UndoRow(TypedDict):
@@ -229,23 +218,19 @@ class _State:
 
     def take(self, row: Mapping[str, Any]) -> None:
         """Add a line."""
-        fitting(
-            row, _PlanRow if "plan" in row else _UndoRow if "undo" in row else _LabelRow
+        new = converted(
+            row, _PlanRow if "plan" in row else _UndoRow if "undo" in row else Judgment
         )
         if row["n"] != self.lines + 1:
             raise ValueError(f"line {self.lines + 1} has the number {row['n']}")
         self.lines += 1
-        if "plan" in row:
-            return
-        if "undo" in row:
+        if "undo" in row and "plan" not in row:
             gone = self.by_number.pop(row["undo"], None)
             if gone is not None:
                 for post in (gone.post, *gone.copies):
                     self.by_post[post][gone.annotator].remove(gone)
+        if not isinstance(new, Judgment):
             return
-        fields_of_label = row["n"], row["post"], row["label"], row["annotator"]
-        copies = tuple(row.get("copies", ()))
-        new = Judgment(*fields_of_label, row.get("note", ""), row.get("at", ""), copies)
         self.by_number[new.number] = new
         for post in (new.post, *new.copies):
             self.by_post.setdefault(post, {}).setdefault(new.annotator, []).append(new)

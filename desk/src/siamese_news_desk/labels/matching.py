@@ -13,9 +13,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
+from msgspec import Struct, to_builtins
+
 from siamese_news.data.readers.values import whole_number
 from siamese_news.errors import InputError
-from siamese_news.utils.checked_json import fitting
+from siamese_news.utils.checked_json import converted, fitting
 from siamese_news.utils.terminal import counted
 from siamese_news_desk.labels.journal import (
     CONFLICT,
@@ -37,9 +39,11 @@ _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?[eE]\+?\d+")
 _ROUNDED = 15  # digits of a number that a spreadsheet keeps
 
 
-@dataclass(frozen=True, slots=True)
-class SampledPost:
-    """A drawn unit: its key in sheets, its name in the population, and its stratum of the sample."""
+class SampledPost(Struct, frozen=True, omit_defaults=True, rename={"stratum": "part"}):
+    """A drawn unit, and its line in the file.
+
+    It has a key in sheets, a name in the population, and a stratum of the sample.
+    """
 
     key: str
     name: str
@@ -49,14 +53,6 @@ class SampledPost:
     def post(self) -> str:
         """The post's id."""
         return self.name.rpartition("\t")[2]
-
-
-class _DrawnRow(TypedDict):
-    """The line of a drawn unit; see `SampledPost`."""
-
-    key: str
-    name: str
-    part: NotRequired[str]
 
 
 class _VerdictRow(TypedDict):
@@ -117,8 +113,7 @@ class SampledPosts:
                 if unit.name not in self.by_name:
                     drawn = SampledPost(self._key(unit.name), unit.name, stratum)
                     self._take(drawn)
-                    row = {"key": drawn.key, "name": drawn.name}
-                    new.append(row | {"part": stratum} if stratum else row)
+                    new.append(to_builtins(drawn))
             if new:
                 self._journal.append(new)
         return [self.by_name[unit.name] for unit in units]
@@ -160,8 +155,7 @@ class SampledPosts:
         return hashlib.blake2b(f"{self._plan}\t{name}".encode()).hexdigest()
 
     def _read(self, row: Mapping[str, Any]) -> None:
-        drawn = fitting(row, _DrawnRow)
-        self._take(SampledPost(drawn["key"], drawn["name"], drawn.get("part", "")))
+        self._take(converted(row, SampledPost))
 
     def _take(self, drawn: SampledPost) -> None:
         self.by_key[drawn.key] = drawn

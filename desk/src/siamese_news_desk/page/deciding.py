@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from fractions import Fraction
 from itertools import chain, islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from siamese_news.errors import InputError
 from siamese_news.utils.files import readable_name

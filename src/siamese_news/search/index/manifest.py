@@ -1,22 +1,27 @@
 """The manifest of an index, which lists its content and is replaced as a whole."""
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TypedDict
+from typing import Annotated, TypedDict
+
+from msgspec import Meta
 
 from siamese_news import __version__
 from siamese_news.errors import InputError
 from siamese_news.search.index.segment import SEGMENT_FILES, Codes, Segment
 from siamese_news.utils.cache import FileRecord
-from siamese_news.utils.checked_json import fitting
+from siamese_news.utils.checked_json import converted
 from siamese_news.utils.files import file_sha256, reading, write_json
 
 FORMAT = 9
 NAME = "manifest.json"
 _KIND = "index of posts"
+
+
+# A folder of the index, and none elsewhere.
+_SegmentName = Annotated[str, Meta(pattern=r"^segment-\d{1,9}\Z")]
 
 
 class BuiltWith(TypedDict):
@@ -38,9 +43,11 @@ class Manifest:
     """
 
     model: BuiltWith
-    words: int
-    gram: int
-    segments: dict[str, int] = field(default_factory=dict)
+    words: Annotated[int, Meta(ge=0, lt=1 << 31)]
+    gram: Annotated[int, Meta(ge=1, lt=1 << 10)]
+    segments: Annotated[
+        dict[_SegmentName, Annotated[int, Meta(ge=1)]], Meta(min_length=1)
+    ] = field(default_factory=dict)
     files: dict[str, tuple[int, str]] = field(default_factory=dict)
     sources: list[tuple[str, int, int]] = field(default_factory=list)
     version: str = __version__
@@ -82,8 +89,7 @@ class Manifest:
                         f"{document.get('version')}; this one, {__version__}, reads format "
                         f"{FORMAT}: build the index again"
                     )
-                fitting(document, cls)
-                manifest = cls(**document)
+                manifest = converted(document, cls)
                 manifest._check_names()
             except InputError:
                 raise
@@ -109,20 +115,12 @@ class Manifest:
         return manifest
 
     def _check_names(self) -> None:
-        """Refuse names of other folders, and segments whose files are not all listed."""
-        if not all(re.fullmatch(r"segment-\d{1,9}", name) for name in self.segments):
-            raise ValueError("a segment has another name than the index gives")
+        """Refuse segments whose files are not all listed, and other files."""
         expected = {
             f"{name}/{file}" for name in self.segments for file in SEGMENT_FILES
         }
         if different := sorted(expected ^ self.files.keys()):
             raise ValueError(f"{different[0][:80]} is not listed, or should not be")
-        if not self.segments or min(self.segments.values()) < 1:
-            raise ValueError("there are no posts")
-        if not (0 <= self.words < 1 << 31 and 1 <= self.gram < 1 << 10):
-            raise ValueError(
-                "the size of the vocabulary, or of its n-grams, cannot be right"
-            )
 
     def verify(self, folder: Path, segments: Sequence[Segment]) -> None:
         """Check the content of all files: their checksums, and every place that they name.

@@ -13,16 +13,16 @@ import os
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from siamese_news.errors import InputError
-from siamese_news.utils.checked_json import fitting
+from siamese_news.utils.checked_json import converted
 from siamese_news.utils.files import file_sha256
-from siamese_news_desk.decide.plan.plan_fields import PlanLine
+from siamese_news_desk.decide.plan.plan_fields import Charge, EarlierPlan, PlanLine
 from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.remedies import (
     ANOTHER_ORDER,
@@ -107,32 +107,6 @@ def _criteria_hash(plan: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Charge:
-    """What a plan pays for, and what its certificate names.
-
-    Attributes:
-        earlier: ``sha256`` and ``error`` of the plans whose errors lower its confidence.
-        same_labels: the same of withdrawn plans that had the same posts in the same order: each of
-            their targets is tested once, like those of a single plan, so they count only for all
-            targets together.
-        other_criteria: number of plans over these posts that ask another question.
-        other_posts: number of plans over other posts with the same criteria or in the same folder.
-        unknown: why there may be plans that the lists do not know; empty if there are none.
-    """
-
-    earlier: list[dict[str, str]] = field(default_factory=list)
-    same_labels: list[dict[str, str]] = field(default_factory=list)
-    other_criteria: int = 0
-    other_posts: int = 0
-    unknown: str = ""
-
-    @classmethod
-    def read(cls, line: Line) -> "Charge":
-        """What a plan in a list pays for."""
-        return cls(**{field.name: line[field.name] for field in fields(cls)})
-
-
-@dataclass(frozen=True, slots=True)
 class Plans:
     """The plans of both lists.
 
@@ -155,16 +129,16 @@ def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
     A plan that promises nothing, such as one with a number of posts to find, cannot fail either. A
     plan without criteria may be about the same question as any other.
     """
-    sketch = Sketch.read(line)
+    sketch = converted(line, Sketch)
     criteria = line["criteria"]
-    earlier: list[dict[str, str]] = []
-    same_labels: list[dict[str, str]] = []
+    earlier: list[EarlierPlan] = []
+    same_labels: list[EarlierPlan] = []
     active: list[Line] = []
     other_criteria = other_posts = 0
     for seal, listed in plans.by_seal.items():
         if listed["kind"] != line["kind"] or not Fraction(listed["error"]):
             continue
-        relation = sketch.relation(Sketch.read(listed))
+        relation = sketch.relation(converted(listed, Sketch))
         if relation is Relation.OTHER:
             other_posts += seal in plans.in_folder or bool(
                 criteria and listed["criteria"] == criteria
@@ -172,7 +146,7 @@ def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
         elif criteria and listed["criteria"] not in ("", criteria):
             other_criteria += 1
         else:
-            cost = {"sha256": listed["sha256"], "error": listed["error"]}
+            cost = EarlierPlan(sha256=listed["sha256"], error=listed["error"])
             is_withdrawn = seal in plans.withdrawn
             same_order = is_withdrawn and listed["order"] == line["order"]
             (same_labels if same_order else earlier).append(cost)
@@ -227,7 +201,7 @@ def register(
         gone: list[Line] = [{"withdrawn": seal} for seal in given_up]
         if (there := plans.by_seal.get(line["sha256"])) is not None:
             _refuse_elsewhere(there, path, lists[0], error)
-            return Charge.read(there), gone, False
+            return converted(there, Charge), gone, False
         charged, active = charge(line, plans)
         if active and not another_plan:
             raise _refusal(lists[0], active, plan)
@@ -252,7 +226,11 @@ def _line(
     """A plan as the lists have it, before it is known what it pays for."""
     entry = identity(plan)
     error = Fraction(plan["error"])
-    sketch = Sketch.of(population, texts) if error else Sketch(population.sketch)
+    sketch = (
+        Sketch.of(population, texts)
+        if error
+        else Sketch(population.sketch, (), (), (), (), (), True)
+    )
     # A certificate and the audit of a list are about the best posts, recall is about all of them.
     if (
         entry["kind"] != "precision"
@@ -340,7 +318,7 @@ def _deleted(path: Path, shared: Path, private: Path) -> list[Line]:
             "settings": plan["settings"],
             "plan": os.path.relpath(plan_path.absolute(), shared.parent),
         }
-        lines.append({**line, **asdict(Charge.read(plan)), **place_of_plan})
+        lines.append({**line, **asdict(converted(plan, Charge)), **place_of_plan})
     return lines
 
 
@@ -348,7 +326,9 @@ def plans_over(population: Population) -> int:
     """The number of plans over the same posts, including withdrawn ones."""
     sketch = _sketch_of(population)
     plans = _read(*lists_of(population.path)).by_seal.values()
-    return sum(sketch.relation(Sketch.read(line)) is Relation.SAME for line in plans)
+    return sum(
+        sketch.relation(converted(line, Sketch)) is Relation.SAME for line in plans
+    )
 
 
 _sketches: dict[tuple[Path, int, int], Sketch] = {}
@@ -390,7 +370,8 @@ def _read(shared: Path, private: Path) -> Plans:
         if "withdrawn" in row:
             plans.withdrawn.add(str(row["withdrawn"]))
             return
-        fitting(row, PlanLine)
+        for kind in (PlanLine, Sketch, Charge):
+            converted(row, kind)
         plans.by_seal.setdefault(row["sha256"], row)
         if is_here:
             plans.in_folder.add(row["sha256"])

@@ -68,17 +68,33 @@ class EarlierPlan(TypedDict):
     error: Error
 
 
-class _Charged(TypedDict):
-    """What a plan asks and pays for, in its file and in the lists of plans; see `ledger.Charge`."""
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What a plan pays for, and what its certificate names.
 
-    criteria: str
-    order: str
-    error: Error
+    Attributes:
+        earlier: the plans whose errors lower its confidence.
+        same_labels: withdrawn plans that had the same posts in the same order: each of
+            their targets is tested once, like those of a single plan, so they count only for all
+            targets together.
+        other_criteria: number of plans over these posts that ask another question.
+        other_posts: number of plans over other posts with the same criteria or in the same folder.
+        unknown: why there may be plans that the lists do not know; empty if there are none.
+    """
+
     earlier: list[EarlierPlan]
     same_labels: list[EarlierPlan]
     other_criteria: Some
     other_posts: Some
     unknown: str
+
+
+class _Charged(TypedDict):
+    """What a plan asks, in its file and in the lists of plans; both have a `Charge` as well."""
+
+    criteria: str
+    order: str
+    error: Error
 
 
 class _Plan(_Charged):
@@ -95,17 +111,10 @@ class _Plan(_Charged):
 
 
 class PlanLine(_Charged):
-    """A plan in the lists of `ledger`; the sketches of its posts are hashes."""
+    """A plan in the lists of `ledger`, which has the fields of a `Sketch` as well."""
 
     sha256: str
     kind: str
-    posts: list[int]
-    best: list[int]
-    texts: list[int]
-    best_texts: list[int]
-    pairs: list[int]
-    best_pairs: list[int]
-    distinctive: bool
     settings: NotRequired[dict[str, Any]]
     plan: NotRequired[str]
 
@@ -116,10 +125,21 @@ class Plan(_Plan):
     settings: dict[str, Any]
 
 
-class PrecisionSettings(TypedDict):
-    """See `certification.Settings`."""
+@dataclass(frozen=True, slots=True)
+class PrecisionSettings:
+    """The user's choices, fixed before the first label; shares as typed.
 
-    targets: Annotated[list[Typed], Meta(min_length=1, max_length=100)]
+    Attributes:
+        targets: precisions.
+        confidence: of each target.
+        budget: planned labels.
+        first: posts of the first set.
+        false_positive: share of not relevant posts that the annotator may call relevant; None for a
+            certificate about the annotator's own verdicts.
+        false_negative: least share of relevant posts that the annotator calls not relevant.
+    """
+
+    targets: Annotated[tuple[Typed, ...], Meta(min_length=1, max_length=100)]
     confidence: Typed
     budget: Count
     first: Count

@@ -12,13 +12,13 @@ from siamese_news.data.readers.inputs import input_paths
 from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.data.results import result_meta
 from siamese_news.errors import InputError
-from siamese_news.utils.checked_json import fitting
+from siamese_news.utils.checked_json import converted, fitting
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command
 from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.plan import ledger
 from siamese_news_desk.decide.plan.design import FIRST
-from siamese_news_desk.decide.plan.plan_fields import PLANS
+from siamese_news_desk.decide.plan.plan_fields import PLANS, Charge
 from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.remedies import ANOTHER_FILE, PlanRefused
 from siamese_news_desk.decide.plan.sealed_files import (
@@ -141,7 +141,7 @@ class SamplingPlan:
                 {"file": name_for(path, p), "sha256": file_sha256(p)} for p in posts
             ],
             "error": str(error),
-            **asdict(ledger.Charge()),
+            **asdict(Charge([], [], 0, 0, "")),
             "criteria": criteria if ledger.plain_criteria(criteria) else "",
             **(fields_of_kind or {}),
         }
@@ -241,9 +241,9 @@ class SamplingPlan:
             )
 
     @property
-    def charged(self) -> ledger.Charge:
+    def charged(self) -> Charge:
         """What the plan pays for, and what its findings must name."""
-        return ledger.Charge.read(self.plan)
+        return converted(self.plan, Charge)
 
     @property
     def earlier_error(self) -> Fraction:

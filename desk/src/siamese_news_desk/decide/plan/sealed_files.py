@@ -14,7 +14,7 @@ from siamese_news.errors import InputError
 from siamese_news.utils.checked_json import fitting
 from siamese_news.utils.files import expect_regular, write_json
 from siamese_news.utils.provenance import command, provenance
-from siamese_news_desk.decide.plan.plan_fields import PLANS, Certificate, Plan
+from siamese_news_desk.decide.plan.plan_fields import PLANS, Certificate, Charge, Plan
 
 SEAL = "sha256"
 
@@ -83,6 +83,8 @@ def read_sealed(
             "audit": dict[str, Any],
         }
         fitting(content, kinds[record_kind])
+        if record_kind == "plan":
+            fitting(content, Charge)
     except ValueError as error:
         raise InputError(
             f"{path}: not a {record_kind} as this program writes it ({error}); restore the file"

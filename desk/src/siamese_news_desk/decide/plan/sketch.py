@@ -6,10 +6,9 @@ it has all hashes of its set, so what two sketches share there estimates what th
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,13 +52,13 @@ class Sketch:
         distinctive: see `Population`.
     """
 
-    posts: Sequence[int] = ()
-    best: Sequence[int] = ()
-    texts: Sequence[int] = ()
-    best_texts: Sequence[int] = ()
-    pairs: Sequence[int] = ()
-    best_pairs: Sequence[int] = ()
-    distinctive: bool = True
+    posts: Sequence[int]
+    best: Sequence[int]
+    texts: Sequence[int]
+    best_texts: Sequence[int]
+    pairs: Sequence[int]
+    best_pairs: Sequence[int]
+    distinctive: bool
 
     @classmethod
     def of(cls, population: Population, texts: Texts) -> "Sketch":
@@ -78,11 +77,6 @@ class Sketch:
             *pairs.lists,
             population.distinctive,
         )
-
-    @classmethod
-    def read(cls, row: Mapping[str, Any]) -> "Sketch":
-        """The sketch in a row of a list."""
-        return cls(**{field.name: row[field.name] for field in fields(cls)})
 
     def relation(self, sketch: "Sketch") -> Relation:
         """Whether two populations are the same, or one is a part of the other.
