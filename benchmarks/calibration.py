@@ -30,12 +30,15 @@ from scipy import special
 from scipy.optimize import minimize
 
 from benchmarks.calibration_pools import Shape, shapes
+from siamese_news.data.records import Post
 from siamese_news.model.calibration import SIDES, Calibration, Evidence
 from siamese_news.model.loading import open_model
 from siamese_news.model.text_model import PRETRAINED, TextModel
-from siamese_news.scoring import observe_all, open_scorer
+from siamese_news.scoring import Scorer, observe_all, open_scorer
 from siamese_news.scoring.rivals import rival_weights
 from siamese_news.search.list_relevance import short
+from siamese_news.search.query import SHIPPED_STAR
+from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.text.languages import BACKGROUND, language_of_seed
 from siamese_news.utils.checksums import write_sums
@@ -96,9 +99,11 @@ def scored(model: TextModel, shape: Shape) -> Scored:
         for about, seed in zip(of_lists, shape.seeds, strict=True)
     ]
     scores = scorer.scores(shape.posts)
-    alone = seeds.combine(scores)[0] / MILLION
+    first_look = seeds.combine(scores)[0]
+    alone = _second_look(seeds, scorer, shape.posts, first_look, first_look)
     rivals = rival_weights(model, seeds.texts) if seeds.lists > 1 else None
-    together = replace(seeds, rivals=rivals).combine(scores)[0] / MILLION
+    compared = replace(seeds, rivals=rivals).combine(scores)[0]
+    together = _second_look(seeds, scorer, shape.posts, compared, first_look)
     places = np.argsort(-together, axis=1, kind="stable")
     truth = np.take_along_axis(shape.relevant, places, axis=1)
     return Scored(
@@ -113,6 +118,31 @@ def scored(model: TextModel, shape: Shape) -> Scored:
         truth.sum(axis=1),
         float(np.mean([_average_precision(line) for line in truth if line.any()])),
     )
+
+
+def _second_look(
+    seeds: Seeds,
+    scorer: Scorer,
+    posts: Sequence[str],
+    lists: NDArray[np.int64],
+    alone: NDArray[np.int64],
+) -> Floats:
+    """(A, P) the scores of lists (A, P) once the star read their best posts, as `rank` has them.
+
+    `alone` (A, P) are the scores of each seed by itself.
+    """
+    look = SecondLook(SHIPPED_STAR, seeds)
+    look.read_sample(Post(str(number), text) for number, text in enumerate(posts))
+    scales, agreed = scorer.scales(), scorer.agreement()
+    reread_lists = lists.copy()
+    for number, line in enumerate(reread_lists):
+        reread = np.argsort(-line, kind="stable")[: look.count(number, line, agreed)]
+        texts = [posts[place] for place in reread.tolist()]
+        first, single = line[reread], alone[number, reread]
+        # A post that falls behind a rival is raised less.
+        falls = np.where(first < single, first / np.maximum(single, 1), 1.0) ** 2
+        line[reread] = look.scores(number, texts, first, scales, agreed, falls)
+    return reread_lists / MILLION
 
 
 def _places(

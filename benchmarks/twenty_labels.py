@@ -1,5 +1,8 @@
 """Relevance by twenty labels: the calibration error of a list and F1 at .5, before and with them.
 
+Ten posts are labeled first, as `siamese-news sample --for relevance` draws them, and then ten that
+these labels leave open; next to it, twenty posts are labeled that are all drawn as the first ones.
+
     python -m benchmarks.twenty_labels --cache FILE [--draws 2]
 
 ``--cache`` is the file of scored pools that ``python -m benchmarks.calibration --cache FILE`` writes.
@@ -17,9 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.calibration import Scored, fitted
+from siamese_news.data.label_map import Mapped
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
-from siamese_news_desk.decide.own_relevance import LABELS, OwnRelevance, spread
+from siamese_news_desk.decide.own_relevance import (
+    FEWEST,
+    LABELS,
+    OwnRelevance,
+    next_places,
+)
 from siamese_news_desk.labels.matching import Label, Labels, SampledPost
 
 Floats = NDArray[np.float64]
@@ -54,15 +63,23 @@ def error_and_f1(relevance: Floats, truth: Truth) -> tuple[float, float]:
     return float(error / len(values)), float(f1 / best)
 
 
-def by_labels(relevance: Floats, truth: Truth, seed: int) -> Floats:
-    """The relevance of a list by labels of posts drawn with this seed."""
-    labels = Labels()
-    for rank in spread(relevance, LABELS, seed):
-        sampled = SampledPost("", str(rank))
-        labels.of[str(rank)] = Label(sampled, "yes" if truth[rank] else "no")
+def by_labels(
+    values_of: dict[Mapped, Floats], truth: Truth, at_once: int, seed: int
+) -> Floats:
+    """The relevance of a list by twenty labels, `at_once` over the whole list."""
     population: Any = _List()
-    own = OwnRelevance.of((population, "relevance", relevance), labels)
-    return own.map.relevance(relevance)
+    labels = Labels()
+
+    def label(places: list[int]) -> None:
+        for place in places:
+            sampled = SampledPost("", str(place))
+            labels.of[str(place)] = Label(sampled, "yes" if truth[place] else "no")
+
+    estimates = (population, values_of)
+    for count in filter(None, (at_once, LABELS - at_once)):
+        label(next_places(estimates, list(labels.of), labels, count, seed))
+    own = OwnRelevance.of(estimates, labels)
+    return own.map.relevance(own.values)
 
 
 def measured(pools: list[Scored], draws: int) -> list[dict[str, Any]]:
@@ -79,15 +96,28 @@ def measured(pools: list[Scored], draws: int) -> list[dict[str, Any]]:
             for row in lists[:_LISTS] if pool.kind == kind else ():
                 relevance = table.relevance(pool.best[row], pool.evidence[row])
                 truth = pool.relevant[row]
-                before = error_and_f1(relevance, truth)
-                own = [
-                    error_and_f1(by_labels(relevance, truth, seed), truth)
-                    for seed in range(draws)
+                values_of: dict[Mapped, Floats] = {
+                    "relevance": relevance,
+                    "score": pool.best[row],
+                }
+                means = [
+                    np.mean(
+                        [
+                            error_and_f1(
+                                by_labels(values_of, truth, at_once, seed), truth
+                            )
+                            for seed in range(draws)
+                        ],
+                        axis=0,
+                    )
+                    for at_once in (LABELS, FEWEST)
                 ]
-                mean = np.mean(own, axis=0).tolist()
-                figures.setdefault(kind, []).append((*before, *mean))
+                before = error_and_f1(relevance, truth)
+                figure = (*before, *np.concatenate(means).tolist())
+                figures.setdefault(kind, []).append(figure)
     figures["all"] = [figure for several in figures.values() for figure in several]
-    names = ("error", "F1", f"error, {LABELS} labels", f"F1, {LABELS} labels")
+    drawn = ("", f", {LABELS} at once", f", {FEWEST} and {LABELS - FEWEST}")
+    names = [f"{figure}{labels}" for labels in drawn for figure in ("error", "F1")]
     return [
         {"kind": kind, "lists": len(several)}
         | {

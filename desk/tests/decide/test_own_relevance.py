@@ -8,12 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 from sheet_commands import run
 
 from siamese_news.data.label_map import LabelMap, logits_of
 from siamese_news_desk.decide.own_relevance import (
     OwnRelevance,
     estimates_of,
+    next_places,
     spread,
 )
 from siamese_news_desk.labels.matching import Label, Labels, SampledPost
@@ -78,7 +80,8 @@ def drawn(results, sheet, *more):
 def test_the_posts_to_label_are_spread_evenly_over_the_logarithm_of_ranks(
     tmp_path, count
 ):
-    *_, values = estimates_of(write(tmp_path / "scored.jsonl"))
+    _, values_of = estimates_of(write(tmp_path / "scored.jsonl"))
+    values = values_of["relevance"]
     ranks = spread(values, count, 3)
     assert len(set(ranks)) == count and ranks != sorted(ranks)
     assert ranks == spread(values, count, 3) != spread(values, count, 4)
@@ -89,35 +92,111 @@ def test_the_posts_to_label_are_spread_evenly_over_the_logarithm_of_ranks(
     assert sorted(spread(few, count, 0)) == list(range(count))
 
 
+def labels_of(ranks, relevant):
+    labels = Labels()
+    for rank, verdict in zip(ranks, relevant, strict=True):
+        name = f"p{rank + 1}"
+        labels.of[name] = Label(SampledPost("", name), "yes" if verdict else "no")
+    return labels
+
+
+def unlikely(logits, truth, shift, slope):
+    """Minus the logarithm of the labels' likelihood and of the priors."""
+    total = shift + np.exp(slope) * logits
+    likely = np.logaddexp(0, np.where(truth, -total, total)).sum()
+    return likely + (shift / 4) ** 2 / 2 + slope**2 / 2
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_the_map_is_the_best_one_by_labels_and_priors(tmp_path, known):
     results = write(tmp_path / "scored.jsonl", known=known)
-    _, mapped, values = estimates_of(results)
-    assert mapped == ("relevance" if known else "score")
-    ranks = spread(values, 30, 0)
+    _, values_of = estimates_of(results)
+    assert list(values_of) == (["relevance"] if known else []) + ["score"]
+    ranks = spread(next(iter(values_of.values())), 30, 0)
     truth = np.random.default_rng(1).random(30) < chances(np.array(ranks) + 1)
-    labels = Labels()
-    for rank, relevant in zip(ranks, truth, strict=True):
-        name = f"p{rank + 1}"
-        verdict = "yes" if relevant else "no"
-        labels.of[name] = Label(SampledPost("", name), verdict)
-    logits = logits_of(values, mapped)[ranks]
-
-    def unlikely(values):
-        shift, slope = values
-        total = shift + np.exp(slope) * logits
-        likely = np.logaddexp(0, np.where(truth, -total, total)).sum()
-        return likely + (shift / 4) ** 2 / 2 + slope**2 / 2
-
-    own = OwnRelevance.of(estimates_of(results), labels)
-    shift, slope = minimize(unlikely, np.zeros(2)).x
+    own = OwnRelevance.of(estimates_of(results), labels_of(ranks, truth))
+    evidence = {}
+    for mapped, values in values_of.items():
+        logits = logits_of(values, mapped)[ranks]
+        cells = [
+            [
+                unlikely(logits, truth, shift, slope)
+                for slope in np.linspace(-2.4, 2.1, 60)
+            ]
+            for shift in np.linspace(-9, 9, 90)
+        ]
+        evidence[mapped] = logsumexp(-np.array(cells))
+    assert own.map.mapped == max(evidence, key=evidence.get)
+    values = values_of[own.map.mapped]
+    logits = logits_of(values, own.map.mapped)[ranks]
+    shift, slope = minimize(lambda both: unlikely(logits, truth, *both), np.zeros(2)).x
     assert own.map.shift == pytest.approx(shift, abs=0.06)
     assert np.log(own.map.slope) == pytest.approx(slope, abs=0.04)
     assert (own.map.labels, own.map.relevant) == (30, truth.sum())
-    if known:  # the logits of these scores are not straight
-        expected = chances(np.arange(1, POSTS + 1))
+    expected = chances(np.arange(1, POSTS + 1))
+    if own.map.mapped == "relevance":  # the logits of these scores are not straight
         assert np.abs(own.map.relevance(values) - expected).mean() < 0.06
         assert np.abs(values - expected).mean() > 0.2
+
+
+def test_where_the_search_has_relevance_wrong_the_labels_choose_the_score(tmp_path):
+    results = write(tmp_path / "scored.jsonl")
+    population, values_of = estimates_of(results)
+    shuffled = np.random.default_rng(0).permutation(values_of["relevance"])
+    ranks = spread(values_of["score"], 40, 0)
+    truth = np.array(ranks) < 300
+    estimates = (population, {**values_of, "relevance": shuffled})
+    own = OwnRelevance.of(estimates, labels_of(ranks, truth))
+    assert own.map.mapped == "score"
+    kept = own.map.relevance(values_of["score"]) >= 0.5
+    assert 220 <= kept.sum() <= 390 and kept[:220].all()
+
+
+def test_the_next_posts_are_spread_over_the_variance_of_their_labels_and_log_ranks():
+    relevance = np.linspace(0.95, 0.02, 200)
+    unclear = relevance * (1 - relevance)
+    weights = unclear * np.log1p(1 / np.arange(1, 201))
+    weights[[3, 50]] = 0
+    counts = np.zeros(200)
+    for seed in range(3000):
+        (place,) = spread(relevance, 1, seed, drawn=[3, 50], unclear=unclear)
+        counts[place] += 1
+    expected = 3000 * weights / weights.sum()
+    assert counts[[3, 50]].sum() == 0
+    assert (np.abs(counts - expected) < 5 * np.sqrt(expected + 1)).all()
+    places = spread(relevance, 30, 1, drawn=[3, 50], unclear=unclear)
+    assert len(set(places)) == 30 and places != sorted(places)
+    # One of each stretch: of ten, between one and three are in a fifth of the weight.
+    tenth = np.cumsum(weights) / weights.sum()
+    for seed in range(20):
+        drawn_places = spread(relevance, 10, seed, drawn=[3, 50], unclear=unclear)
+        inside = np.digitize(tenth[drawn_places], np.linspace(0, 1, 6)[1:-1])
+        assert np.bincount(inside, minlength=5).max() <= 3
+    # All that there are, if there are no more, those of a certain label too.
+    certain = np.array([1.0, 0.5, 0.0, 0.2])
+    own = spread(certain, 9, 0, drawn=[1], unclear=certain * (1 - certain))
+    assert sorted(own) == [0, 2, 3]
+
+
+def test_the_second_ten_are_where_the_first_ten_leave_relevance_open(tmp_path):
+    estimates = estimates_of(write(tmp_path / "scored.jsonl"))
+    values = estimates[1]["relevance"]
+    first = spread(values, 10, 0)
+    names = [f"p{rank + 1}" for rank in first]
+    labels = labels_of(first, np.array(first) < 300)
+    own = OwnRelevance.of(estimates, labels)
+    likely = own.map.relevance(own.values)
+    unclear = likely * (1 - likely)
+    evenly, after = [], []
+    for seed in range(20):
+        more = next_places(estimates, names, labels, 10, seed)
+        assert not set(more) & set(first)
+        evenly.append(unclear[spread(values, 10, seed)].mean())
+        after.append(unclear[more].mean())
+    assert np.mean(after) > 1.5 * np.mean(evenly)
+    # With too few labels, over the whole list again.
+    few = labels_of(first[:3], [True] * 3)
+    assert not set(next_places(estimates, names, few, 10, 0)) & set(first)
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
@@ -126,15 +205,22 @@ def test_labels_make_the_relevance_of_results_ones_own(tmp_path, ending):
     sheet = tmp_path / "sheet.csv"
     said = drawn(results, sheet)
     assert (
-        "20 posts to label" in said.stderr and "siamese-news relevance" in said.stderr
+        "10 posts to label" in said.stderr and "siamese-news relevance" in said.stderr
     )
-    assert len(label(sheet, lambda rank: rank <= 300)) == 20
+    first = label(sheet, lambda rank: rank <= 300)
+    more = tmp_path / "more.csv"
+    assert "10 posts to label" in drawn(results, more, "--labels", sheet).stderr
+    second = label(more, lambda rank: rank <= 300)
+    posts = {row["post"] for row in (*first, *second)}
+    assert len(first) == len(second) == 10 and len(posts) == 20
     out = tmp_path / "map.json"
-    done = run("relevance", "--results", results, "--labels", sheet, "--out", out)
+    sheets = ("--labels", sheet, "--labels", more)
+    done = run("relevance", "--results", results, *sheets, "--out", out)
     assert done.exit_code == 0, done.stderr
     assert "By 20 labels" in done.stdout and "At 0.5: " in done.stdout
-    *_, values = estimates_of(results)
-    assert 220 <= (LabelMap.read(out).relevance(values) >= 0.5).sum() <= 390
+    label_map = LabelMap.read(out)
+    values = estimates_of(results)[1][label_map.mapped]
+    assert 250 <= (label_map.relevance(values) >= 0.5).sum() <= 350
     meta = {"relevance_map": {"mapped": "relevance"}}
     results.with_name(results.name + ".meta.json").write_text(json.dumps(meta))
     again = run("relevance", "--results", results, "--labels", sheet)
@@ -144,7 +230,7 @@ def test_labels_make_the_relevance_of_results_ones_own(tmp_path, ending):
 def test_where_half_is_reached_by_none_a_lower_cut_is_offered(tmp_path):
     results = write(tmp_path / "all.jsonl")
     sheet = tmp_path / "sheet.csv"
-    drawn(results, sheet)
+    drawn(results, sheet, "--budget", "20")
     ranks = sorted(int(row["post"][1:]) for row in label(sheet, lambda rank: False))
     label(sheet, lambda rank: rank in (ranks[4], ranks[9]))
     done = run("relevance", "--results", results, "--labels", sheet)
@@ -199,8 +285,11 @@ def test_labels_that_are_too_few_and_plans_without_a_precision_are_named(tmp_pat
     rows = label(tmp_path / "sheet.csv", lambda rank: True)
     text = (tmp_path / "sheet.csv").read_text().splitlines(keepends=True)
     (tmp_path / "sheet.csv").write_text("".join(text[:8]))
-    assert len(rows) == 20
+    assert len(rows) == 10
     done = run("relevance", "--results", results, "--labels", tmp_path / "sheet.csv")
     assert done.exit_code == 2 and "7 labels of its posts" in done.stderr
-    done = run("sample", "--results", results, "--out", tmp_path / "plan.csv")
+    plan = ("sample", "--results", results, "--out", tmp_path / "plan.csv")
+    done = run(*plan)
     assert done.exit_code == 2 and "expected --precision" in done.stderr
+    done = run(*plan, "--precision", ".8", "--labels", tmp_path / "sheet.csv")
+    assert done.exit_code == 2 and "--labels is for --for relevance" in done.stderr

@@ -117,16 +117,23 @@ def sample(
         Literal["certificate", "relevance"],
         typer.Option(
             "--for",
-            help="relevance: draw 20 posts (or --budget, 10 to 100) whose labels make the relevance "
+            help="relevance: draw 10 posts (or --budget, 10 to 100) whose labels make the relevance "
             "of the list your own (siamese-news relevance); no certificate.",
         ),
     ] = "certificate",
+    labels: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="With --for relevance: the labeled sheets so far, the first one first. The posts are "
+            "those whose relevance these labels leave open. May be repeated."
+        ),
+    ] = None,
     confidence: ConfidenceOption = ".95",
     budget: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Number of labels planned in total (default: 300; 20 for relevance).",
+            help="Number of labels planned in total (default: 300; 10 for relevance).",
         ),
     ] = None,
     first: Annotated[
@@ -165,7 +172,8 @@ def sample(
 
     Example: siamese-news sample --results scored.parquet --precision .9 --out sheet.csv
 
-    For relevance: siamese-news sample --for relevance --results scored.parquet --out sheet.csv
+    For relevance: siamese-news sample --for relevance --results scored.parquet --out sheet.csv; then
+    ten more posts, with --labels sheet.csv --out more.csv
 
     Also writes <sheet>.plan.json, which fixes everything before the first label, and
     <sheet>.drawn.jsonl.
@@ -181,8 +189,11 @@ def sample(
             raise InputError(
                 "--for relevance makes no plan; leave out --precision, --again and --withdraw"
             )
-        _draw_for_relevance(results, out, new_sheet(out, format), budget, seed, posts)
+        chosen = new_sheet(out, format)
+        _draw_for_relevance(results, out, chosen, labels or [], budget, seed, posts)
         return
+    if labels:
+        raise InputError("--labels is for --for relevance; a plan knows its own labels")
     if not precision:
         raise InputError(
             "expected --precision, the precision to certify such as .9, or --for relevance"
@@ -244,24 +255,36 @@ def _draw_for_relevance(
     results: Path,
     out: Path,
     format: str,
+    labels: list[Path],
     budget: int | None,
     seed: int,
     posts: list[Path] | None,
 ) -> None:
     from siamese_news_desk.decide.own_relevance import (
-        LABELS,
+        FEWEST,
         estimates_of,
+        next_places,
         own_sample,
-        spread,
     )
     from siamese_news_desk.decide.plan.texts import Texts
+    from siamese_news_desk.labels.matching import read_labels
     from siamese_news_desk.labels.sheets import write_sheet
 
-    population, _, values = estimates_of(results)
-    units = Texts(population, posts).units(spread(values, budget or LABELS, seed))
-    write_sheet(out, own_sample(out).keyed(units), format)
+    estimates = estimates_of(results)
+    if labels:
+        plan_of(labels)
+    sheets = [*labels, out]
+    sampled = own_sample(sheets[0])
+    verdicts = read_labels(labels, sampled)
+    drawn = list(sampled.by_name) if labels else []
+    ranks = next_places(estimates, drawn, verdicts, budget or FEWEST, seed)
+    units = Texts(estimates[0], posts).units(ranks)
+    write_sheet(out, sampled.keyed(units), format)
+    files = [f"--results {quote(str(results))}"]
+    files += [f"--labels {quote(str(sheet))}" for sheet in sheets]
+    command = f"{' '.join(files)} --out"
     echo(
-        f"{out}: {counted(len(units), 'post')} to label, from the first to the last of "
-        f"{len(values):,}; then: siamese-news relevance --results {quote(str(results))} "
-        f"--labels {quote(str(out))} --out map.json"
+        f"{out}: {counted(len(units), 'post')} to label, of {len(estimates[0]):,}; then either "
+        f"siamese-news relevance {command} map.json, or more posts, where these labels leave relevance "
+        f"open: siamese-news sample --for relevance {command} more.csv"
     )

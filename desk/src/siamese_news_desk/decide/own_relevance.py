@@ -1,13 +1,14 @@
 """Relevance that becomes the user's own: which posts to label for it, and the map that they give.
 
 The labels choose a shift a and a slope b of the logits, with priors a ~ N(0, 4) and log b ~ N(0, 1)
-(Platt 1999, with priors in place of his targets). The posts to label are spread evenly over the
-logarithm of their ranks, because the best posts say nothing about the others. No random order chose
-them, so no certificate follows from these labels.
+(Platt 1999, with priors in place of his targets), and whether the logits are those of relevance or
+of scores. The first posts to label are spread evenly over the logarithm of their ranks, because the
+best posts say nothing about the others; the next ones are those that the labels leave open. No random
+order chose them, so no certificate follows from these labels.
 """
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,8 @@ from siamese_news_desk.decide.plan.sealed_files import sibling
 from siamese_news_desk.labels.journal import SKIP
 from siamese_news_desk.labels.matching import Labels, SampledPosts
 
-# Posts to label, unless another number is asked for; and at least, and at most.
+# Posts to label in all, half of them before the labels choose the others. A sheet has at least and
+# at most so many, and a map needs the least.
 LABELS, FEWEST, MOST = 20, 10, 100
 
 Floats = NDArray[np.float64]
@@ -34,12 +36,13 @@ _SHIFT, _SLOPE = 4.0, 1.0
 _DRAWS = 200  # maps that fit the labels, for the ranges
 _CUTS = (0.5, 0.2, 0.1, 0.05)
 
-# The posts of results, whether it is relevance or a score that the search says of each, and (N,) it.
-Estimates = tuple[Population, Mapped, Floats]
+# The posts of results, and (N,) what the search says of each: its relevance, if it is known, and its
+# score. The first of the two orders the posts.
+Estimates = tuple[Population, Mapping[Mapped, Floats]]
 
 
 def estimates_of(results: Path) -> Estimates:
-    """The posts of results, and what the search says of each: relevance or, without it, the score.
+    """The posts of results, and what the search says of each.
 
     Raises:
         InputError: for another file, and one whose relevance is by labels already.
@@ -51,35 +54,40 @@ def estimates_of(results: Path) -> Estimates:
     population = Population(results)
     relevance = population.relevance(len(population))
     if relevance is None:
-        return population, "score", population.scores
-    return population, "relevance", relevance
+        return population, {"score": population.scores}
+    return population, {"relevance": relevance, "score": population.scores}
 
 
-def spread(values: Floats, count: int, seed: int) -> list[int]:
+def spread(
+    values: Floats,
+    count: int,
+    seed: int,
+    *,
+    drawn: Collection[int] = (),
+    unclear: Floats | None = None,
+) -> list[int]:
     """The places of `count` of (N,) values: a random one of each stretch of log ranks.
 
-    They come in random order, so that their order tells the annotator nothing.
-
-    Raises:
-        InputError: another number than 10 to 100, or fewer values.
+    Where (N,) `unclear` numbers are given, the stretches are of log ranks times these. The places
+    come in random order, so that their order tells the annotator nothing. None of them is `drawn`
+    already, so there are fewer where no more are left.
     """
-    if not FEWEST <= count <= min(MOST, len(values)):
-        raise InputError(
-            f"{count} posts to label for relevance; expected {FEWEST} to {MOST}, and no more than "
-            f"the list has ({len(values):,})"
-        )
     generator = np.random.default_rng(seed)
-    free = np.argsort(-values, kind="stable")
-    ranks = np.arange(len(values))
+    order = np.argsort(-values, kind="stable")
+    free = np.flatnonzero(~np.isin(order, list(drawn)))
+    weights = np.log1p(1 / (free + 1))
+    if unclear is not None:
+        weights *= unclear[order[free]]
+    ends = np.cumsum(weights)
+    count = min(count, len(free))
+    points = (np.arange(count) + generator.uniform(size=count)) / count * ends[-1]
+    columns = np.arange(len(free))
     chosen: list[int] = []
-    for start, end in pairwise(
-        np.exp(np.linspace(0, np.log(len(values) + 1), count + 1))
-    ):
-        rank = int(np.exp(generator.uniform(np.log(start), np.log(end)))) - 1
+    for column in np.searchsorted(ends, points):
         # Stretches at the top have no post of their own.
-        nearest = np.abs(ranks - rank).argmin()
-        chosen.append(int(free[nearest]))
-        free, ranks = np.delete(free, nearest), np.delete(ranks, nearest)
+        nearest = np.abs(columns - column).argmin()
+        chosen.append(int(order[free[columns[nearest]]]))
+        columns = np.delete(columns, nearest)
     return generator.permutation(chosen).tolist()
 
 
@@ -94,7 +102,7 @@ class OwnRelevance:
 
     Attributes:
         map: of all labels.
-        values: (N,) what the search says of the posts.
+        values: (N,) what it maps.
         drawn: (draws,) shifts and slopes that fit the labels, one as likely as the other.
     """
 
@@ -106,10 +114,12 @@ class OwnRelevance:
     def of(cls, estimates: Estimates, labels: Labels) -> "OwnRelevance":
         """The map of the labels of results (`estimates_of`); skipped posts teach nothing.
 
+        Of relevance and score it maps the one under which the labels are likelier, over all maps.
+
         Raises:
             InputError: fewer than ten labels.
         """
-        population, mapped, values = estimates
+        population, values_of = estimates
         ranks = population.ranks_of(
             [name for name, label in labels.of.items() if label.verdict != SKIP]
         )
@@ -119,20 +129,12 @@ class OwnRelevance:
                 "more, without skipped ones"
             )
         truth = np.array([labels.of[name].relevant for name in ranks])
-        logits = logits_of(values[list(ranks.values())], mapped)
-        # (labels, shifts, slopes) and (shifts, slopes) how well each map fits.
-        totals = _SHIFTS + _SLOPES * logits[:, None, None]
-        log_likelihoods = -np.logaddexp(
-            0, np.where(truth[:, None, None], -totals, totals)
-        )
-        priors = (_SHIFTS / _SHIFT) ** 2 + (np.log(_SLOPES) / _SLOPE) ** 2
-        total = log_likelihoods.sum(axis=0) - priors / 2
-        wrong = sum(
-            (logits_by_map.flat[(total - fit).argmax()] >= 0) != relevant
-            for fit, logits_by_map, relevant in zip(
-                log_likelihoods, totals, truth, strict=True
-            )
-        )
+        fit_of = {
+            mapped: _fit(logits_of(values[list(ranks.values())], mapped), truth)
+            for mapped, values in values_of.items()
+        }
+        mapped = max(fit_of, key=lambda name: float(special.logsumexp(fit_of[name][0])))
+        total, wrong = fit_of[mapped]
         row, column = np.unravel_index(total.argmax(), total.shape)
         drawn_cells = np.random.default_rng(0).choice(
             total.size, _DRAWS, p=special.softmax(total).ravel()
@@ -143,13 +145,13 @@ class OwnRelevance:
             float(_SLOPES[column]),
             len(truth),
             int(truth.sum()),
-            int(wrong),
+            wrong,
         )
         drawn = (
             _SHIFTS[drawn_cells // len(_SLOPES), 0],
             _SLOPES[drawn_cells % len(_SLOPES)],
         )
-        return cls(label_map, values, drawn)
+        return cls(label_map, values_of[mapped], drawn)
 
     def sentences(self) -> list[str]:
         """What the map is worth, and what cuts keep."""
@@ -179,3 +181,44 @@ class OwnRelevance:
         numbers = 1 / (1 + np.exp(-(shifts + slopes * different))) @ counts
         lower, upper = np.quantile(numbers, [0.05, 0.95])
         return f"{self.map.relevance(self.values[posts]).sum():,.0f} ({lower:,.0f} to {upper:,.0f})"
+
+
+def next_places(
+    estimates: Estimates, drawn: Collection[str], labels: Labels, count: int, seed: int
+) -> list[int]:
+    """The places of `count` posts to label after those that were `drawn`: `spread` over the list.
+
+    With ten labels, over what they leave open: the variance p (1 - p) of a label.
+
+    Raises:
+        InputError: another number of first posts than 10 to 100, or fewer posts.
+    """
+    population, values_of = estimates
+    values = next(iter(values_of.values()))
+    if not drawn and not FEWEST <= count <= min(MOST, len(values)):
+        raise InputError(
+            f"{count} posts to label for relevance; expected {FEWEST} to {MOST}, and no more than "
+            f"the list has ({len(values):,})"
+        )
+    unclear = None
+    if sum(not label.skipped for label in labels.of.values()) >= FEWEST:
+        by_labels = OwnRelevance.of(estimates, labels)
+        values = by_labels.map.relevance(by_labels.values)
+        unclear = values * (1 - values)
+    drawn_places = population.ranks_of(list(drawn)).values()
+    return spread(values, count, seed, drawn=drawn_places, unclear=unclear)
+
+
+def _fit(logits: Floats, truth: NDArray[np.bool_]) -> tuple[Floats, int]:
+    """How well each map fits labels (shifts, slopes), and how many it has wrong, each left out."""
+    totals = _SHIFTS + _SLOPES * logits[:, None, None]
+    log_likelihoods = -np.logaddexp(0, np.where(truth[:, None, None], -totals, totals))
+    priors = (_SHIFTS / _SHIFT) ** 2 + (np.log(_SLOPES) / _SLOPE) ** 2
+    total = log_likelihoods.sum(axis=0) - priors / 2
+    wrong = sum(
+        (logits_by_map.flat[(total - fit).argmax()] >= 0) != relevant
+        for fit, logits_by_map, relevant in zip(
+            log_likelihoods, totals, truth, strict=True
+        )
+    )
+    return total, int(wrong)

@@ -10,8 +10,8 @@ from siamese_news_desk.decide.own_relevance import (
     LABELS,
     OwnRelevance,
     estimates_of,
+    next_places,
     own_sample,
-    spread,
 )
 from siamese_news_desk.labels.journal import LabelJournal
 from siamese_news_desk.labels.matching import Labels, labels_in
@@ -34,13 +34,20 @@ class RelevanceLabels:
         self._guard = threading.RLock()
 
     def posts(self) -> list[str]:
-        """The ids of the posts to label; none where the list has fewer than ten."""
+        """The ids of the posts to label so far; none where the list has fewer than ten.
+
+        Once they have labels there are more, where these leave relevance open, up to 20.
+        """
         with self._guard:
             sampled = own_sample(self._sheet)
             size = len(self._project.load_results())
-            if not sampled.by_key and size >= FEWEST:
-                population, _, values = _estimates_of(self._project.results)
-                sampled.draw(population.units(spread(values, min(LABELS, size), 0)))
+            missing = min(LABELS, size) - len(sampled)
+            labels = labels_in(self._log, sampled)
+            if size >= FEWEST and missing and len(labels.of) == len(sampled):
+                estimates = _estimates_of(self._project.results)
+                count = min(missing, FEWEST)
+                ranks = next_places(estimates, sampled.by_name, labels, count, 0)
+                sampled.draw(estimates[0].units(ranks))
             return [drawn.post for drawn in sampled.by_key.values()]
 
     def fit(self) -> None:
@@ -60,14 +67,14 @@ class RelevanceLabels:
         """The state of the labels.
 
         Returns:
-            How many posts are ``drawn``, how many of them are ``labeled``, and ``sentences`` on what
-            the map is worth, none before ten labels.
+            How many posts are to be labeled in all (``drawn``), how many of them are ``labeled``, and
+            ``sentences`` on what the map is worth, none before ten labels.
         """
         with self._guard:
-            drawn = len(self.posts())
+            posts = self.posts()
             fitted = self._fitted()
             return {
-                "drawn": drawn,
+                "drawn": min(LABELS, len(self._project.load_results())) * bool(posts),
                 "labeled": len(self._labels().of),
                 "sentences": fitted.sentences() if fitted else [],
             }

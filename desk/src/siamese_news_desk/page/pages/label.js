@@ -74,7 +74,9 @@ if (card) {
   const forward = async () => {
     const mine = turn;
     // Never past a post that waits for its label, unless the user moves back and forth.
-    if (at + 1 >= shown.length) await ahead();
+    // What was fetched before the last label may lack posts that this label chose.
+    if (at + 1 >= shown.length) await fetching;
+    if (mine === turn && at + 1 >= shown.length) await ahead();
     if (mine !== turn) return;
     if (at + 1 < shown.length) at += 1;
     else if (shown[at]?.item.dataset.label) { at = shown.length; }
