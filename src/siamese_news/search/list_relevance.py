@@ -4,6 +4,7 @@ A list's `Evidence` comes from what the scorer observed of the pool, so it is th
 order and the number of parts in which the posts came, and for a stream and an index.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -75,14 +76,11 @@ class ListRelevance:
         """The least score in millionths of a post with this relevance, above every one if none."""
         if relevance <= 0:
             return -_NEVER
-        # The relevance of `below` is lower, `reaching` is taken to have it.
-        below = 0
-        reaching = _NEVER
-        while reaching - below > 1:
-            middle = (below + reaching) // 2
-            reached = self.of(number, np.array([middle]))[0] >= relevance
-            below, reaching = (below, middle) if reached else (middle, reaching)
-        return reaching
+
+        def reached(score: int) -> bool:
+            return bool(self.of(number, np.array([score]))[0] >= relevance)
+
+        return 1 + bisect_left(range(1, _NEVER), True, key=reached)
 
     def remarks(self) -> list[str]:
         """The remark on lists whose relevance is unknown; none without a calibration."""

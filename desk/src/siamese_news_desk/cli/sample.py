@@ -280,11 +280,9 @@ def _draw_for_relevance(
     ranks = next_places(estimates, drawn, verdicts, budget or FEWEST, seed)
     units = Texts(estimates[0], posts).units(ranks)
     write_sheet(out, sampled.keyed(units), format)
-    files = [f"--results {quote(str(results))}"]
-    files += [f"--labels {quote(str(sheet))}" for sheet in sheets]
-    command = f"{' '.join(files)} --out"
+    sheet_options = " ".join(f"--labels {quote(str(sheet))}" for sheet in sheets)
     echo(
-        f"{out}: {counted(len(units), 'post')} to label, of {len(estimates[0]):,}; then either "
-        f"siamese-news relevance {command} map.json, or more posts, where these labels leave relevance "
-        f"open: siamese-news sample --for relevance {command} more.csv"
+        f"{out}: {counted(len(units), 'post')} to label, of {len(estimates[0]):,}; then siamese-news "
+        f"relevance --results {quote(str(results))} {sheet_options} --out map.json. With --labels, "
+        "sample --for relevance draws more posts, where these labels leave relevance open"
     )

@@ -205,8 +205,9 @@ def next_places(
         by_labels = OwnRelevance.of(estimates, labels)
         values = by_labels.map.relevance(by_labels.values)
         unclear = values * (1 - values)
-    drawn_places = population.ranks_of(list(drawn)).values()
-    return spread(values, count, seed, drawn=drawn_places, unclear=unclear)
+    drawn_ranks = population.ranks_of(list(drawn)).values()
+    seed += len(drawn)  # another draw than that of the first ones
+    return spread(values, count, seed, drawn=drawn_ranks, unclear=unclear)
 
 
 def _fit(logits: Floats, truth: NDArray[np.bool_]) -> tuple[Floats, int]:
