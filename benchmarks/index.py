@@ -164,7 +164,7 @@ def main() -> None:
         )
         return
     print(f"{machine()}; {arguments.posts:,} posts, {arguments.copies} copies")
-    print(f"asked with --threads {arguments.threads}\n")
+    print(f"asked with OMP_NUM_THREADS={arguments.threads}\n")
     print("| what | measured | target at 10 million |")
     print("|---|---|---|")
     with tempfile.TemporaryDirectory() as temporary:

@@ -97,10 +97,10 @@ def test_rank_lowers_what_fits_an_unrelated_seed_better(tmp_path):
             found.setdefault(row["article"], {})[row["post"]] = row["score"]
         return found, done.stderr
 
-    alone, said = ranked("--no-rivals")
+    alone, said = ranked("--no-distinct")
     assert "a list for each seed, each by itself" in said
     apart, said = ranked()
-    assert "posts that fit an unrelated seed better fall (--no-rivals" in said
+    assert "posts that fit an unrelated seed better fall (--no-distinct" in said
     for post in alone["a"]:
         for seed, rivals in (("a", "c"), ("b", "c"), ("c", "ab")):
             most, own = max(alone[rival][post] for rival in rivals), alone[seed][post]
@@ -114,10 +114,8 @@ def test_rank_lowers_what_fits_an_unrelated_seed_better(tmp_path):
 
 
 def test_it_has_one_way_at_a_time():
-    with pytest.raises(InputError, match="--rivals .* --one-story has another way for"):
-        Query(rivals=True, one_story=True)
-    with pytest.raises(InputError, match="--distinct has another way"):
-        Query(rivals=True, distinct=True)
+    with pytest.raises(InputError, match="cannot be one story and distinct ones"):
+        Query(distinct=True, one_story=True)
 
 
 def test_seeds_in_different_languages_are_no_rivals():
