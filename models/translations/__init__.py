@@ -1,0 +1,1 @@
+"""Recipe of a clone: a star reads the words of other languages, from translations alone."""
