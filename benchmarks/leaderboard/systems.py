@@ -16,6 +16,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from benchmarks.leaderboard.rows import SHIPPED, Board, Row, option
 from benchmarks.leaderboard.sentences import ENCODERS, SentenceEncoder, not_installed
+from benchmarks.whitening import training_posts, whitening
 from siamese_news.baselines import BM25, TfIdf
 from siamese_news.data.records import Article, Post
 from siamese_news.model import Model
@@ -33,6 +34,7 @@ from siamese_news.training.build import build_model, build_text
 from siamese_news.training.datamodule import SiameseDataModule
 
 TOKENIZER = {"hashtags": "both", "urls": "drop", "mentions": "drop", "numbers": "keep"}
+NEAREST = 10
 LIMITS = {"article_tokens": 1000, "post_tokens": 64, "keep": "first"}
 Scored = tuple[np.ndarray, float]
 """(A, P) float32 scores; CPU seconds to encode and score the posts (the articles are ready)."""
@@ -419,12 +421,31 @@ class BM25System(Lexical):
 
 
 class SentenceSystem:
-    """Cosines of the first words of an article, or the best over its chunks of so many words."""
+    """Cosines of the first words of an article, or the best over its chunks of so many words.
 
-    def __init__(self, encode: SentenceEncoder, *, words: int, chunks: bool) -> None:
+    Args:
+        encode: the encoder.
+        words: of an article or a chunk.
+        chunks: whether all chunks of an article are read.
+        whitened: the power of a whitening that is fitted on training posts (`benchmarks.whitening`).
+        density: what counts of a post's mean cosine to the `NEAREST` other posts, which is
+            subtracted as the second look does it.
+    """
+
+    def __init__(
+        self,
+        encode: SentenceEncoder,
+        *,
+        words: int,
+        chunks: bool,
+        whitened: float | None = None,
+        density: float = 0.0,
+    ) -> None:
         self._encode = encode
         self._words = words
         self._chunks = chunks
+        self._whitened = whitened
+        self._density = density
 
     def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
         """See `System`."""
@@ -432,8 +453,14 @@ class SentenceSystem:
         encoded = self._encode([part for some in parts for part in some])
         vectors = self._encode(posts)
         seconds = self._encode.seconds(posts)
+        if self._whitened is not None:
+            to_white = whitening(self._encode(training_posts()), self._whitened)
+            encoded = to_white(encoded)
+            vectors = to_white(vectors)
         started = time.process_time()
         scores = encoded @ vectors.T
+        if self._density:
+            scores -= self._density * densities(vectors)
         starts = np.cumsum([0, *map(len, parts)])[:-1]
         scores = np.maximum.reduceat(scores, starts, axis=0)
         return scores, seconds + time.process_time() - started
@@ -442,6 +469,16 @@ class SentenceSystem:
         words = article.split()
         starts = range(0, max(len(words), 1), self._words) if self._chunks else [0]
         return [" ".join(words[start : start + self._words]) for start in starts]
+
+
+def densities(vectors: np.ndarray) -> np.ndarray:
+    """(P,) the mean cosine of each post to the `NEAREST` other posts, of unit vectors (P, D)."""
+    means = []
+    for start in range(0, len(vectors), 1000):
+        cosines = vectors[start : start + 1000] @ vectors.T
+        cosines[np.arange(len(cosines)), np.arange(start, start + len(cosines))] = -1
+        means.append(np.sort(cosines, axis=1)[:, -NEAREST:].mean(axis=1))
+    return np.concatenate(means)
 
 
 class Mix:

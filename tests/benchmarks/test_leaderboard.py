@@ -26,6 +26,7 @@ from benchmarks.leaderboard.systems import (
     LookAgain,
     ModelSystem,
     SentenceSystem,
+    densities,
     missing,
     open_row,
 )
@@ -635,6 +636,16 @@ def test_a_second_look_reads_the_best_posts_of_each_article(tiny_model, monkeypa
         more[row, best] = [article in posts[place] for place in best]
     assert more.any() and seconds > 0
     np.testing.assert_allclose(found, first + more, atol=1e-6)
+
+
+def test_a_density_is_the_mean_cosine_to_the_nearest_other_posts(monkeypatch):
+    monkeypatch.setattr("benchmarks.leaderboard.systems.NEAREST", 3)
+    vectors = np.random.default_rng(0).normal(size=(1007, 4))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    means = densities(vectors)
+    for post in (0, 5, 999, 1000, 1006):
+        cosines = np.delete(vectors @ vectors[post], post)
+        assert means[post] == pytest.approx(np.sort(cosines)[-3:].mean())
 
 
 def test_a_story_counts_by_all_seeds_and_by_one(place, monkeypatch):

@@ -127,7 +127,7 @@ def explain(
     if query.reads_again is not None and post:
         echo(
             "These are the parts of the first look. In a search the star then reads the best posts "
-            "of the list again, and may raise this one (--second-look none: it does not)."
+            "of the list again, and may move this one (--second-look none: it does not)."
         )
     if query.out is not None:
         echo(f"{query.out}: {counted(len(explained), 'post')} explained")

@@ -58,10 +58,10 @@ class SearchOptions(TypedDict, total=False):
         before: only posts before this date, or undated ones.
         dated_only: leave out posts without a date.
         dedupe: keep only the best of near-duplicates.
-        second_look: what reads each list's best posts again and raises those near the seeds:
+        second_look: what reads each list's best posts again and moves those near the seeds up:
             ``"star"``, the Star Transformer that ships, ``"none"``, or the folder of a model or of a
-            cross-encoder. A threshold and the relevance are those before that. None: the star next
-            to the built-in model, nothing next to another one.
+            cross-encoder. A threshold keeps the same posts as without it. None: the star next to the
+            built-in model, nothing next to another one.
         second_look_posts: how many posts of each list it reads; None: decided by their scores.
         relevance_map: the file of a map that ``siamese-news relevance`` fitted to labels.
     """
@@ -233,7 +233,7 @@ class Query:
     second_look: Annotated[
         Path | None,
         Option(
-            "What reads each list's best posts again and raises those near the seeds: star"
+            "What reads each list's best posts again and moves those near the seeds up: star"
             " (the built-in model's default), none, or the folder of a model or "
             "cross-encoder.",
             metavar="FOLDER",
