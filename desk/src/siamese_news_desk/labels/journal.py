@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from filelock import FileLock
 from msgspec import Meta, Struct
@@ -193,18 +193,12 @@ class Conflict(Exception):
         self.current = current
 
 
-class _UndoRow(TypedDict):
-    """The line that removes the label of another line."""
+class _OtherRow(TypedDict):
+    """The first line of the labels of a plan, or one that removes the label of another line."""
 
     n: int
-    undo: int
-
-
-class _PlanRow(TypedDict):
-    """The first line of the labels of a plan."""
-
-    n: int
-    plan: str
+    plan: NotRequired[str]
+    undo: NotRequired[int]
 
 
 @dataclass(slots=True)
@@ -218,9 +212,7 @@ class _State:
 
     def take(self, row: Mapping[str, Any]) -> None:
         """Add a line."""
-        new = converted(
-            row, _PlanRow if "plan" in row else _UndoRow if "undo" in row else Judgment
-        )
+        new = converted(row, _OtherRow if "plan" in row or "undo" in row else Judgment)
         if row["n"] != self.lines + 1:
             raise ValueError(f"line {self.lines + 1} has the number {row['n']}")
         self.lines += 1
