@@ -194,12 +194,11 @@ def filtered_rows(
         likely: dict[int, float | None] = {}
         order = _order(row_scores, row_at)
         if opened.second_look is not None:
-            scales = outcome.scorer.scales()
             agreed = outcome.scorer.agreement()
             reread = order[: opened.second_look.count(0, row_scores, agreed)]
             texts = [row_at(row_number)["text"] for row_number in reread.tolist()]
             row_scores[reread] = opened.second_look.scores(
-                0, texts, row_scores[reread], scales, agreed
+                0, texts, row_scores[reread], outcome.scorer.scales(), agreed
             )
             assert outcome.cut is not None
             relevance = outcome.cut.of(row_scores[reread])

@@ -98,7 +98,6 @@ class Ranking:
 
     def look_again(self, second_look: SecondLook, top: int) -> None:
         """Order the best posts of each list by a second look, and keep `top` of it."""
-        scales = self.scorer.scales()
         agreed = self.scorer.agreement()
         for number, (scores, rows, order) in enumerate(self._ordered()):
             reread = order[: second_look.count(number, scores, agreed)]
@@ -109,7 +108,7 @@ class Ranking:
             fallen = np.clip(reread_scores / np.maximum(alone, 1), 0, 1)
             falls = np.where(reread_scores < alone, fallen, 1) ** 2
             scores[reread] = second_look.scores(
-                number, texts, reread_scores, scales, agreed, falls
+                number, texts, reread_scores, self.scorer.scales(), agreed, falls
             )
         self._top = top
         self._forget()

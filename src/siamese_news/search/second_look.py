@@ -152,8 +152,7 @@ class SecondLook:
             options = replace(_SMOOTHING, weight=_SMOOTHED * share)
             wordless = sparse.csr_matrix((len(texts), 0))
             best += Neighbors.of(wordless, vectors, options).smooth(raised) - raised
-        gained = np.rint(MILLION * best).astype(np.int64)
-        return dealt(first_scores, first_scores + gained)
+        return dealt(first_scores, first_scores + np.rint(MILLION * best).astype(int))
 
     def _density(self, texts: Sequence[str], vectors: Floats) -> NDArray[np.float64]:
         """(K,) the mean cosine of each post to the nearest different texts of the sample.
