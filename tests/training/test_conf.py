@@ -65,6 +65,7 @@ def test_every_option_composes(overrides):
     OmegaConf.to_container(config, resolve=False)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "override",
     [f"data={option}" for option in options("data")] + ["experiment=demo_evaluate"],

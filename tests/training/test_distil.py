@@ -435,6 +435,7 @@ def test_options_of_a_new_student_are_refused_with_init():
     check_groups(options, ["task.epochs=2", "experiment=star"])
 
 
+@pytest.mark.slow
 def test_a_student_of_init_has_the_name_of_its_encoder(run, tmp_path):
     run(tmp_path / "first", *ENCODERS["bag"], "task.epochs=1")
     options = ("encoder=cnn", "+labels.encoder=cnn", "+labels.sparsity=adaptive")

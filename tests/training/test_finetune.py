@@ -181,6 +181,7 @@ def test_what_decides_is_neither_trained_on_nor_reported(
         assert len(record.articles["stories"]) > len(seen["articles"])
 
 
+@pytest.mark.slow
 def test_without_a_held_out_part_the_tuned_model_is_kept(shipped, tmp_path):
     row = _run(shipped, tmp_path, "task.optimizer.lr=0.01", "task.held_out=0")
     assert "better" not in row

@@ -165,6 +165,7 @@ def test_a_resumed_run_ends_where_an_uninterrupted_one_does(bag, tmp_path):
             torch.testing.assert_close(parts["state_dict"][name], value, rtol=0, atol=0)
 
 
+@pytest.mark.slow
 def test_a_run_in_a_renamed_folder_keeps_its_best_model(bag, tmp_path):
     bag.rename(tmp_path / "after")
     last, best = (
@@ -198,6 +199,7 @@ def test_patience_counts_validations(tmp_path):
     assert row["epochs"] == 9  # the first validation is the best, and two bring no gain
 
 
+@pytest.mark.slow
 def test_a_run_that_patience_ended_trains_no_further_epoch_when_it_continues(tmp_path):
     """Lightning's own early stopping would train one more where the test was cut off."""
     options = ["encoder=bag_idf", "encoder.output_dim=8", "task.optimizer.lr=0.0"]
@@ -208,6 +210,7 @@ def test_a_run_that_patience_ended_trains_no_further_epoch_when_it_continues(tmp
     assert _run(tmp_path, *options, f"resume={last}")["epochs"] == 3
 
 
+@pytest.mark.slow
 def test_a_callback_may_be_added_when_a_run_continues(tmp_path):
     options = ["encoder=bag_idf", "encoder.output_dim=8", "logger=csv"]
     _run(tmp_path, *options)
