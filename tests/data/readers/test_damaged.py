@@ -90,3 +90,13 @@ def test_a_damaged_article_is_refused(tmp_path, packing):
     path.write_bytes(data[: len(data) // 2])
     with pytest.raises(InputError, match="damaged or cut off"):
         read_articles(path)
+
+
+def test_an_id_that_a_changed_byte_repeats_is_damage(tmp_path):
+    """The checksum at the end says so, not the user's ids."""
+    rows = "".join(f'{{"id": "p{n}", "text": "post {n}"}}\n' for n in range(10))
+    stored = gzip.compress(rows.encode(), 0).replace(b'"p7"', b'"p6"')
+    path = tmp_path / "p.jsonl.gz"
+    path.write_bytes(stored)
+    with pytest.raises(InputError, match="p.jsonl.gz: .*damaged or cut off"):
+        list(open_posts([path]))

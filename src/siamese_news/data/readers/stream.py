@@ -4,10 +4,11 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
+from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.alike import FormatsByForm
 from siamese_news.data.readers.dates import check_format, order_of
 from siamese_news.data.readers.delimited import TABLES, table_rows
@@ -208,6 +209,14 @@ class PostStream:
                             counts,
                         )
                     except SameIdError as error:
+                        # A changed byte of a packed file shows in the ids, and at the end.
+                        later_rows = (
+                            r for _, r, _ in (rows if detected.packed else ())
+                        )
+                        for bad in chain((r.bad for r in rejections), later_rows):
+                            if isinstance(bad, BadRow) and bad.reason == "damaged file":
+                                message = f"{source.name}: {bad.message}"
+                                raise InputError(message) from error
                         meaning = (
                             " stands for a missing id and" if error.missing else ""
                         )

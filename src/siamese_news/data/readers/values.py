@@ -138,10 +138,11 @@ def _parse(text: str, order: str = "") -> datetime:
                 tzinfo=timezone(timedelta(hours=ZONES[zone]))
             )
         if text.isascii():
-            with suppress(ValueError):
+            try:
                 return datetime.fromisoformat(text)
-            if "T" in text:  # hardly another form of date
-                raise ValueError(text)
+            except ValueError:
+                if "T" in text:  # hardly another form of date
+                    raise
     return written_date(text, order)
 
 
