@@ -56,12 +56,14 @@ class ShardFolder:
     ``n.scored.json`` (once its rows are written), and the files whose checksums these have.
     ``n.reading.json`` and ``n.scoring.json`` have the progress of an unfinished step: what it adds to
     a file after that is cut off when it continues.
-    ``pool`` has the sum of the observations; `scorer` is that of it, once this process has made it.
+    ``pool`` has the sum of the observations, with which parts can be scored; `scorer` is that of it,
+    once this process has made it.
     All are of one version of the program, that of the job.
     """
 
     def __init__(self, out: Path) -> None:
         self.path = out.with_name(out.name + ".part")
+        self.pool = self.path / "pool"
         self.rows = self.path / "rows"
         self._work = self.path / "work.json"
         self.remedy = f"remove the folder {self.path.name} to start over"
@@ -111,13 +113,8 @@ class ShardFolder:
         """A JSON file of part `index`."""
         return read_state(self.file(index, name), dict[str, Any], self.remedy)
 
-    def observed(self, index: int) -> bytes:
-        """What the reading of part `index` observed."""
-        path = self.file(index, "read.json")
-        return read_state_and_data(path, dict[str, Any], self.remedy)[1]
-
     def progress(self, index: int, name: str) -> tuple[dict[str, Any], bytes]:
-        """What an unfinished step of part `index` recorded, and its observations."""
+        """What a step of part `index` recorded, and its observations; nothing before that."""
         path = self.file(index, name)
         if not path.exists():
             return {}, b""
@@ -156,18 +153,8 @@ class ShardFolder:
                     f"{self.file(index, name)}: is not the file that was written; {self.remedy}"
                 )
 
-    def taken(self, index: int) -> list[str]:
-        """The ids that come earlier in another part than `index`."""
-        name = "taken.json"
-        if not self.file(index, name).exists():
-            return []
-        return self.read(index, name)["ids"]
 
-    @property
-    def pool(self) -> Path:
-        """What all parts have observed together; with it they can be scored."""
-        return self.path / "pool"
-
+_TAKEN = "taken.json"  # the ids that come earlier in another part
 
 Step = Callable[[OpenQuery, ShardFolder, int, FilePool | None], str]
 
@@ -194,7 +181,7 @@ def _read(
             query.posts,
             rejected=rejected,
             share=Share(index, folder.shards),
-            reserved_ids=folder.taken(index),
+            reserved_ids=folder.progress(index, _TAKEN)[0].get("ids", ()),
             **query.reading(),
         )
         posts = StreamPool(stream)
@@ -328,7 +315,7 @@ def merge(
     state = b""
     if (observer := opened.scorer().observer()) is not None:
         for index in range(folder.shards):
-            observer.merge(folder.observed(index))
+            observer.merge(folder.progress(index, "read.json")[1])
         folder.scorer = observer.settle()
         if folder.scorer.learned:
             say(folder.scorer.learned)
@@ -432,8 +419,9 @@ def _take_duplicates(folder: ShardFolder) -> list[int]:
             duplicates.setdefault(index, set()).add(name)
         first_texts.setdefault(name, text)
     for index, ids in duplicates.items():
-        ids_taken = {"ids": sorted(ids.union(folder.taken(index)))}
-        write_state(folder.file(index, "taken.json"), ids_taken)
+        earlier_ids = folder.progress(index, _TAKEN)[0].get("ids", ())
+        ids_taken = {"ids": sorted(ids.union(earlier_ids))}
+        write_state(folder.file(index, _TAKEN), ids_taken)
         for name in ("reading.json", "read.json"):
             folder.file(index, name).unlink(missing_ok=True)
     return sorted(duplicates)
