@@ -10,7 +10,7 @@ from importlib.abc import MetaPathFinder
 BLOCKED = {
     "pytorch_lightning", "lightning", "hydra", "omegaconf", "pytorch_metric_learning",
     "torchmetrics", "gensim", "sklearn", "scipy", "bm25s", "typer", "rich", "safetensors",
-    "pyarrow", "zstandard", "tensorboard",
+    "pyarrow", "backports", "tensorboard",
 }
 
 class Block(MetaPathFinder):

@@ -12,7 +12,6 @@ from typing import IO, Any
 
 import numpy as np
 import orjson
-from zstandard import ZstdCompressor, ZstdDecompressor
 
 from siamese_news.data.records import Post
 from siamese_news.model.text_model import BLOCK
@@ -20,6 +19,7 @@ from siamese_news.scoring import Content, Scorer
 from siamese_news.search.pool import Pool, Pruning, Scored, Window
 from siamese_news.search.ranked_posts import Sample
 from siamese_news.text.token_ids import TokenIds
+from siamese_news.utils.zstd_module import zstd
 
 # Fast, and still three to four times smaller.
 _LEVEL = 1
@@ -48,8 +48,6 @@ class Spool:
         self._file = file
         self.index = list(index)
         self._shared = shared
-        self._pack = ZstdCompressor(level=_LEVEL).compress
-        self._unpack = ZstdDecompressor()
 
     @property
     def posts(self) -> int:
@@ -67,7 +65,7 @@ class Spool:
             parts += [block.content.flat.tobytes(), lengths.tobytes(), unknown]
         ends = [self._file.tell()]
         for column in parts:
-            self._file.write(self._pack(column))
+            self._file.write(zstd.compress(column, _LEVEL))
             ends.append(self._file.tell())
         self.index.append([block.number, len(block.posts), *ends])
 
@@ -88,7 +86,7 @@ class Spool:
     def _read(self, start: int, end: int) -> bytearray:
         self._file.seek(start)
         # A bytearray, for torch warns of arrays that cannot be written to.
-        return bytearray(self._unpack.decompress(self._file.read(end - start)))
+        return bytearray(zstd.decompress(self._file.read(end - start)))
 
     def _rows(self, start: int, end: int) -> list[bytes]:
         data = bytes(self._read(start, end))

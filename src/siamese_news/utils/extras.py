@@ -40,7 +40,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
         "typer",
         "rich",
         "filelock",
-        "zstandard",
+        "backports.zstd",
         "jinja2",
         "nupunkt",
         "dateparser",

@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from siamese_news.errors import InputError
+from siamese_news.utils.zstd_module import zstd
 
 _BUFFER = 2**20
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# 4 bytes of zstd can expand to 128 KiB, so 512 bytes at a time become 16 MiB at worst.
-_ZSTD_FEED = 2**9
 
 
 _REPLACED = "siamese_news.replaced"
@@ -326,19 +325,11 @@ def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
 
 def _unzstd(raw: io.BufferedReader) -> Iterator[bytes]:
     """All frames of a zstd stream; one that is cut off is an error, not a short file."""
-    import zstandard
-
     # The monthly dumps of Reddit have windows of 2 GiB, of which a short file fills little.
-    unpacker = zstandard.ZstdDecompressor(max_window_size=2**31)
-    data = b""
-    frame = None
-    while data := data or raw.read(_ZSTD_FEED):
-        frame = frame or unpacker.decompressobj()
-        try:
-            piece = frame.decompress(data)
-        except zstandard.ZstdError as error:
-            raise EOFError(str(error)) from error
-        yield piece
-        data, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
-    if frame is not None:
-        raise EOFError("the file ends inside a zstd frame")
+    options = {int(zstd.DecompressionParameter.window_log_max): 31}
+    try:
+        with zstd.ZstdFile(raw, options=options) as stream:
+            while piece := stream.read1(_BUFFER):
+                yield piece
+    except zstd.ZstdError as error:
+        raise EOFError(str(error)) from error

@@ -11,10 +11,10 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
-from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError, frame_content_size
 
 from siamese_news.errors import InputError
 from siamese_news.search.pool import Ints
+from siamese_news.utils.zstd_module import zstd
 
 
 class ArrayWriter:
@@ -94,7 +94,7 @@ class Table:
 
     def __init__(self, folder: Path, name: str, columns: int, *, packed: bool) -> None:
         self._columns = columns
-        self._packer = ZstdCompressor() if packed else None
+        self._packed = packed
         self._content = ArrayWriter(folder / f"{name}.npy", np.uint8)
         self._places = ArrayWriter(folder / f"{name}_places.npy", np.int64, 2)
         self._rows = self._end = 0
@@ -112,8 +112,8 @@ class Table:
                     f"{_PIECE:,} posts in a row have more than {_LARGEST >> 20} MiB of text or "
                     "fields, more than an index takes; is one of their fields a whole file?"
                 )
-            if self._packer is not None:
-                piece = self._packer.compress(piece)
+            if self._packed:
+                piece = zstd.compress(piece)
             self._places.append(np.array([[self._rows, self._end]], np.int64))
             self._content.append(np.frombuffer(piece, np.uint8))
             self._rows += len(values) // self._columns
@@ -159,7 +159,7 @@ class TableRows:
         """The bytes of a piece, and where each value in them begins, with the end."""
         try:
             return self._unpacked(piece_number)
-        except (ValueError, ZstdError) as error:
+        except (ValueError, zstd.ZstdError) as error:
             raise InputError(
                 f"{self._path}: is damaged ({error}); build the index again"
             ) from error
@@ -171,9 +171,12 @@ class TableRows:
         if _FORGET is not None:
             self._content.madvise(_FORGET)
         if self._packed:
-            if frame_content_size(piece) > _LARGEST:
-                raise ValueError("a piece unpacks to more than any index has")
-            piece = ZstdDecompressor().decompress(piece)
+            unpacker = zstd.ZstdDecompressor()
+            piece = unpacker.decompress(piece, _LARGEST)
+            if not unpacker.eof:
+                raise ValueError(
+                    "a piece is cut off, or unpacks to more than any index has"
+                )
         count = (
             int(self._firsts[piece_number + 1] - self._firsts[piece_number])
             * self._columns
