@@ -12,8 +12,9 @@ import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -22,6 +23,11 @@ from siamese_news.utils.zstd_module import zstd
 
 _BUFFER = 2**20
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_DAMAGED = (zlib.error, zstd.ZstdError)
+# Bytes that are unpacked at a time. One of gzip expands to 1 KB at most, and 4 of zstd to 128 KiB,
+# so 4 MiB and 16 MiB come out at worst.
+_GZIP_FEED = 2**12
+_ZSTD_FEED = 2**9
 
 
 _REPLACED = "siamese_news.replaced"
@@ -270,9 +276,13 @@ def unpack(raw: io.BufferedReader) -> io.BufferedReader:
     """
     packed = packing(raw)
     if packed == "gz":
-        return as_file(_gunzip(raw), raw)
+        members = partial(zlib.decompressobj, zlib.MAX_WBITS | 16)
+        return as_file(_unpacked(raw, members, _GZIP_FEED), raw)
     if packed == "zst":
-        return as_file(_unzstd(raw), raw)
+        # The monthly dumps of Reddit have windows of 2 GiB, of which a short file fills little.
+        options = {int(zstd.DecompressionParameter.window_log_max): 31}
+        frames = partial(zstd.ZstdDecompressor, options=options)
+        return as_file(_unpacked(raw, frames, _ZSTD_FEED), raw)
     return raw
 
 
@@ -314,22 +324,48 @@ class _Pieces(io.RawIOBase):
         super().close()
 
 
-def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
-    try:
-        with gzip.GzipFile(fileobj=raw) as stream:
-            while piece := stream.read1(_BUFFER):
-                yield piece
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise EOFError(str(error)) from error
+def _unpacked(
+    raw: io.BufferedReader, start: Callable[[], Any], feed: int
+) -> Iterator[bytes]:
+    """The bytes of all frames (members of gzip) of a packed stream, read `feed` bytes at a time.
+
+    `start` makes what unpacks the next frame. A frame that is cut off is an error, not a short file.
+
+    Raises:
+        EOFError: the stream is damaged; everything before the fault was yielded, but of a pipe what
+            was read last.
+    """
+    data = b""
+    frame = None
+    begins = fed = 0  # of a frame: where it begins in `raw`, and its bytes so far
+    while data := data or raw.read(feed):
+        if frame is None:
+            data = data.lstrip(b"\0")  # gzip may fill up a block of a tape
+            if not data:
+                continue
+            frame, fed = start(), 0
+            begins = raw.tell() - len(data) if raw.seekable() else -1
+        try:
+            piece = frame.decompress(data)
+        except _DAMAGED as error:
+            if begins >= 0:
+                raw.seek(begins)
+                yield from _before_fault(raw, start(), fed, feed)
+            raise EOFError(str(error)) from error
+        yield piece
+        fed += len(data)
+        data, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+    if frame is not None:
+        raise EOFError("the file ends before its compressed data")
 
 
-def _unzstd(raw: io.BufferedReader) -> Iterator[bytes]:
-    """All frames of a zstd stream; one that is cut off is an error, not a short file."""
-    # The monthly dumps of Reddit have windows of 2 GiB, of which a short file fills little.
-    options = {int(zstd.DecompressionParameter.window_log_max): 31}
-    try:
-        with zstd.ZstdFile(raw, options=options) as stream:
-            while piece := stream.read1(_BUFFER):
-                yield piece
-    except zstd.ZstdError as error:
-        raise EOFError(str(error)) from error
+def _before_fault(
+    raw: io.BufferedReader, frame: Any, fed: int, feed: int
+) -> Iterator[bytes]:
+    """What a damaged frame holds after its first `fed` bytes and before its fault."""
+    for at in range(0, fed, feed):
+        frame.decompress(raw.read(min(feed, fed - at)))
+    # Byte by byte, because an unpacker keeps what it made of the bytes next to the fault.
+    with suppress(*_DAMAGED):
+        while byte := raw.read(1):
+            yield frame.decompress(byte)

@@ -119,3 +119,24 @@ def test_the_time_of_the_edit_has_several_names(tmp_path, name):
     stream = open_posts([written(tmp_path / "a.jsonl", rows)])
     assert texts(stream) == {"1859438947518565999": "new"}
     assert stream.counts.reasons == {"older version": 2}
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_short_ids_need_the_same_time_and_author(tmp_path, split):
+    posted = {"created_at": "2026-03-02T08:00:00Z", "author": "rosa"}
+    rows = [
+        {"id": "1", "text": "the river", "edited_at": "2026-03-02T09:00:00Z", **posted},
+        {"id": "2", "text": "tea", "edited_at": None, **posted},
+        {"id": "1", "text": "the riber", "edited_at": None, **posted},
+    ]
+    written(tmp_path / "a.jsonl", rows[:2] if split else rows)
+    if split:
+        written(tmp_path / "b.jsonl", rows[2:])
+    stream = open_posts(tmp_path)
+    assert texts(stream) == {"1": "the river", "2": "tea"}
+    assert stream.counts.reasons == {"older version": 1}
+    # The first comment under another story is no version of it.
+    rows[2]["created_at"] = "2026-03-05T08:00:00Z"
+    written(tmp_path / "a.jsonl", rows[:2])
+    written(tmp_path / "b.jsonl", rows[2:])
+    assert texts(open_posts(tmp_path))["b.jsonl/1"] == "the riber"

@@ -95,19 +95,33 @@ class SeenIds:
 class SameIdError(Exception):
     """The post at `index` has the id of an earlier one and another text; nothing tells them apart.
 
-    `missing` says whether the id is one that stands for none, such as NA.
+    `missing` says whether the id is one that stands for none, such as NA; the posts before it but
+    for those at `repeated` are new.
     """
 
-    def __init__(self, index: int, post: Post) -> None:
+    def __init__(self, index: int, post: Post, repeated: set[int]) -> None:
         super().__init__(post.id)
         self.index = index
         self.post = post
+        self.repeated = repeated
         self.missing = _NO_ID.fullmatch(post.id) is not None
 
 
 def differ(id: str) -> bool:
     """Whether two texts with one id belong to two posts, rather than to versions of one."""
     return _GIVEN_ONCE.fullmatch(id) is None
+
+
+def version_of(post: Post, *, platform_ids: bool) -> str:
+    """What all versions of a post have alike and no other post has; empty if nothing tells.
+
+    An id that only one file or thread gives once needs the time of the post and its author.
+    """
+    if platform_ids or not differ(post.id):
+        return post.id
+    posted = post.metadata.get("created_at")
+    author = post.metadata.get("author", "")
+    return f"{post.id}\n{posted}\n{author}" if posted else ""
 
 
 class PostIds:
@@ -156,7 +170,7 @@ class PostIds:
                 posts[index] = Post(name, post.text, post.metadata)
                 renamed.append(index)
             else:
-                raise SameIdError(index, post)
+                raise SameIdError(index, post, {*repeats, *versions})
         self._renaming |= bool(renamed)
         if self._renaming:
             posts[:] = [

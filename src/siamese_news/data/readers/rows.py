@@ -13,7 +13,7 @@ import orjson
 from siamese_news.data.jsonl import decode_object, not_an_object
 from siamese_news.data.lines import BadRow, raw_lines
 from siamese_news.data.readers.detect import Detected
-from siamese_news.data.readers.duplicates import PostIds
+from siamese_news.data.readers.duplicates import PostIds, version_of
 from siamese_news.data.readers.fields import LINE, PARTS, Convert, Record
 from siamese_news.data.readers.formats import SHAPE
 from siamese_news.data.readers.inputs import Input
@@ -293,20 +293,23 @@ def without_older(
     lines: Sequence[int],
     latest: Mapping[str, str],
     source: Input,
+    *,
+    platform_ids: bool,
 ) -> tuple[list[Post], list[int], list[Rejection]]:
     """The posts and lines without older versions of edited posts, and the rejections of these.
 
-    `latest` has the time of the last edit of each post that was edited, by its id.
+    `latest` has the time of the last edit of each post that was edited, by `version_of` it.
     """
     newest: list[Post] = []
     newest_lines: list[int] = []
     older: list[Rejection] = []
     for post, line in zip(posts, lines, strict=True):
-        if post.metadata.get("edited_at", "") >= latest.get(post.id, ""):
+        edited_again = latest.get(version_of(post, platform_ids=platform_ids), "")
+        if post.metadata.get("edited_at", "") >= edited_again:
             newest.append(post)
             newest_lines.append(line)
             continue
-        message = f"the post '{post.id}' was edited again, at {latest[post.id]}"
+        message = f"the post '{post.id}' was edited again, at {edited_again}"
         row = shown({"id": post.id, "text": post.text})
         older.append(
             Rejection(source.name, line, BadRow("older version", message), row)

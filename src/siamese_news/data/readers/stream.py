@@ -14,7 +14,7 @@ from siamese_news.data.readers.dates import check_format, order_of
 from siamese_news.data.readers.delimited import TABLES, table_rows
 from siamese_news.data.readers.detect import Detected
 from siamese_news.data.readers.documents import document_rows
-from siamese_news.data.readers.duplicates import PostIds, SameIdError, differ
+from siamese_news.data.readers.duplicates import PostIds, SameIdError, version_of
 from siamese_news.data.readers.encodings import as_utf8
 from siamese_news.data.readers.fields import Choice, value_at
 from siamese_news.data.readers.inputs import (
@@ -194,7 +194,11 @@ class PostStream:
                 ):
                     if self._latest:
                         posts, lines, older = without_older(
-                            posts, lines, self._latest, source
+                            posts,
+                            lines,
+                            self._latest,
+                            source,
+                            platform_ids=detected.platform_ids,
                         )
                         rejections += older
                     try:
@@ -211,22 +215,28 @@ class PostStream:
                     except SameIdError as error:
                         # A changed byte of a packed file shows in the ids, and at the end.
                         later_rows = (
-                            r for _, r, _ in (rows if detected.packed else ())
+                            row for _, row, _ in (rows if detected.packed else ())
                         )
-                        for bad in chain((r.bad for r in rejections), later_rows):
-                            if isinstance(bad, BadRow) and bad.reason == "damaged file":
-                                message = f"{source.name}: {bad.message}"
-                                raise InputError(message) from error
-                        meaning = (
-                            " stands for a missing id and" if error.missing else ""
+                        faults = (
+                            bad
+                            for bad in chain((r.bad for r in rejections), later_rows)
+                            if isinstance(bad, BadRow) and bad.reason == "damaged file"
                         )
-                        raise InputError(
-                            f"{source.name}:{lines[error.index]}: the id '{error.post.id}'{meaning} "
-                            "is that of another post, in an earlier row; expected an id for each "
-                            "post, or a column (a group, channel or thread) or file that tells "
-                            "them apart. Number the rows with --id-field line, or name another "
-                            "column with --id-field; of two versions of one post remove one"
-                        ) from error
+                        line = lines[error.index]
+                        if (fault := next(faults, None)) is None:
+                            meaning = (
+                                " stands for a missing id and" if error.missing else ""
+                            )
+                            raise InputError(
+                                f"{source.name}:{line}: the id '{error.post.id}'{meaning} is that of "
+                                "another post, in an earlier row; expected an id for each post, or "
+                                "a column (a group, channel or thread) or file that tells them "
+                                "apart. Number the rows with --id-field line, or name another "
+                                "column with --id-field; of two versions of one post remove one"
+                            ) from error
+                        kept_rows = sorted({*range(error.index)} - error.repeated)
+                        rejections = [r for r in rejections if r.line < line]
+                        repeated = [Rejection(source.name, line, fault, "")]
                     good = [posts[index] for index in kept_rows] if repeated else posts
                     for rejection in sorted(
                         [*rejections, *repeated], key=lambda r: r.line
@@ -320,7 +330,7 @@ class PostStream:
                 raw.close()
 
     def _edits(self) -> dict[str, str]:
-        """The time of the last edit of each post that was edited, by its id.
+        """The time of the last edit of each post that was edited, by `version_of` it.
 
         Only files that can have several versions of a post are read for it, and only such records.
         """
@@ -340,9 +350,9 @@ class PostStream:
             for posts, _, _ in post_blocks(rows, source, detected, Counts()):
                 for post in posts:
                     edited = post.metadata.get("edited_at", "")
-                    once = detected.platform_ids or not differ(post.id)
-                    if once and edited > latest.get(post.id, ""):
-                        latest[post.id] = edited
+                    version = version_of(post, platform_ids=detected.platform_ids)
+                    if version and edited > latest.get(version, ""):
+                        latest[version] = edited
         return latest
 
     def _with_order(self, source: Input, detected: Detected) -> Detected:
