@@ -119,9 +119,9 @@ def version_of(post: Post, *, platform_ids: bool) -> str:
     """
     if platform_ids or not differ(post.id):
         return post.id
-    posted = post.metadata.get("created_at")
-    author = post.metadata.get("author", "")
-    return f"{post.id}\n{posted}\n{author}" if posted else ""
+    if not (written := post.metadata.get("created_at")):
+        return ""
+    return f"{post.id}\n{written}\n{post.metadata.get('author', '')}"
 
 
 class PostIds:

@@ -300,21 +300,18 @@ def without_older(
 
     `latest` has the time of the last edit of each post that was edited, by `version_of` it.
     """
-    newest: list[Post] = []
-    newest_lines: list[int] = []
+    newest: list[int] = []
     older: list[Rejection] = []
-    for post, line in zip(posts, lines, strict=True):
+    for index, post in enumerate(posts):
         edited_again = latest.get(version_of(post, platform_ids=platform_ids), "")
         if post.metadata.get("edited_at", "") >= edited_again:
-            newest.append(post)
-            newest_lines.append(line)
+            newest.append(index)
             continue
         message = f"the post '{post.id}' was edited again, at {edited_again}"
         row = shown({"id": post.id, "text": post.text})
-        older.append(
-            Rejection(source.name, line, BadRow("older version", message), row)
-        )
-    return newest, newest_lines, older
+        bad = BadRow("older version", message)
+        older.append(Rejection(source.name, lines[index], bad, row))
+    return [posts[index] for index in newest], [lines[index] for index in newest], older
 
 
 def with_ids_of_their_own(
