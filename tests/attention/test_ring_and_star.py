@@ -71,6 +71,7 @@ def batch(lengths=(7, 1, 0, 4), dim=6):
     return nodes, mask, relay
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("radius", [0, 1, 2, 9])
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
@@ -246,6 +247,7 @@ SHORT = [
 ]
 
 
+@pytest.mark.sampled(20)
 @needs_loops
 @pytest.mark.parametrize(
     ("sparsity", "own", "radius", "length"), [*product(MAPS, OWN, RADII, [53]), *SHORT]

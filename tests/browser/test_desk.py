@@ -66,6 +66,7 @@ def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(
     assert again.end() in (0, 130)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.slow)])
 def test_the_curve_of_found_posts_follows_the_labels(tmp_path, serve, open_page, width):
     truth = found_before(tmp_path / "storm")
@@ -111,6 +112,7 @@ ODD_IDS = (
 )
 
 
+@pytest.mark.slow
 def test_every_post_can_be_labeled_whatever_its_id_holds(tmp_path, serve, open_page):
     """A certificate needs certain posts; one that no request could name would stop it for good."""
     ids = [*ODD_IDS, *(f"{name}0" for name in ODD_IDS)]
@@ -211,6 +213,7 @@ def test_numbers_as_people_write_them_and_the_certified_list(
     assert page.complaints == []
 
 
+@pytest.mark.slow
 def test_what_is_labeled_blind_shows_nothing_of_the_score(tmp_path, serve, open_page):
     """Matched words and copies tell what the search thinks, and so would a colleague's label."""
     texts = [f"The wall at Quayle Sands has gone {n // 2}" for n in range(40)]

@@ -71,6 +71,7 @@ def test_the_list_ends_where_it_is_told_and_handing_over_says_the_same(
     assert page.complaints == []
 
 
+@pytest.mark.slow
 def test_relevant_posts_that_the_list_leaves_out_are_counted(served_project, open_page):
     served, folder = served_project
     missed = sum(relevance_of(folder)[10:])
@@ -96,6 +97,7 @@ def test_what_prints_as_half_is_at_least_half(served_project, open_page):
     assert numbers == expected and min(numbers) >= _RELEVANT
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_box_is_next_to_its_words_and_a_command_is_there_before_a_search(

@@ -87,6 +87,7 @@ def test_twenty_labels_make_the_number_the_users_own(tmp_path, serve, open_page,
     assert page.complaints == []
 
 
+@pytest.mark.slow
 def test_an_end_by_relevance_names_posts_found_and_missed(served_project, open_page):
     served, _, folder = served_project
     page = open_page(served)

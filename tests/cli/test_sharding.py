@@ -182,6 +182,7 @@ def stopped_before(step, root):
     return root / "out.jsonl.part"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "every", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["one", "every"]
 )

@@ -76,6 +76,7 @@ def test_an_id_that_another_part_has_is_a_duplicate(tmp_path):
     assert stream.counts.reasons == {"duplicate id": 1}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.json.gz", "a.csv.gz"])
 @pytest.mark.parametrize("count", [2, 5])
 def test_a_damaged_file_counts_once_in_all_parts(tmp_path, name, count):

@@ -124,6 +124,7 @@ def test_batch_composition_changes_nothing(encoder, texts):
         torch.testing.assert_close(together[row : row + 1], alone, rtol=0, atol=1e-12)
 
 
+@pytest.mark.sampled(14)
 @zoo
 def test_masks_of_other_frameworks_mean_the_same(encoder, texts):
     lengths = [5, 2, 0, 3]

@@ -168,7 +168,7 @@ def _adapters(kind, encoder):
     return peft.LoraConfig(target_modules=[], target_parameters=weights, **options)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(4)
 @trained
 @pytest.mark.parametrize("kind", ["lora", "dora", "ia3"])
 def test_adapters_train(encoder, name, inputs, kind):

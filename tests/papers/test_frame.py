@@ -425,6 +425,7 @@ def test_what_rounds_to_zero_has_no_sign():
     assert plain_cell(-0.00001) == "0.0000" and plain_cell(-0.0001) == "-0.0001"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_section_of_the_saved_papers_begins_with_one_sentence(monkeypatch, paper):
     def few(first, second, samples):  # its marks are no part of a summary

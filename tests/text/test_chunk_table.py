@@ -115,6 +115,7 @@ def test_it_gives_the_ids_that_python_gives(
             assert len(table) <= most
 
 
+@pytest.mark.slow
 def test_every_character_is_a_blank_or_part_of_a_chunk_as_in_python():
     table, reference = both()
     every = [chr(code) for code in range(sys.maxunicode + 1)]

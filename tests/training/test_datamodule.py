@@ -144,7 +144,7 @@ RESUMED = [
 ]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("kind", "options", "workers"),

@@ -158,6 +158,7 @@ def test_too_few_posts_of_other_articles_are_said(ranking):
         )
 
 
+@pytest.mark.slow
 def test_a_training_with_them_differs_from_one_without(tmp_path):
     import pytorch_lightning as pl
 

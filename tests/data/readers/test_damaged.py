@@ -41,6 +41,7 @@ def contents():
 ROWS, CONTENTS = contents()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("packing", PACK)
 @pytest.mark.parametrize("kind", CONTENTS)
 def test_half_a_download_yields_its_rows(tmp_path, kind, packing):

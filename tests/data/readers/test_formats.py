@@ -47,6 +47,7 @@ def test_a_sample_is_what_it_is_and_gives_its_post(sample):
     assert link is None or link.startswith("https://")
 
 
+@pytest.mark.sampled(12)
 def test_doctor_says_what_a_sample_is(sample):
     known, path = sample
     done = CliRunner().invoke(app, ["doctor", str(path)])

@@ -134,6 +134,7 @@ _FILES = {
 }
 
 
+@pytest.mark.sampled(2)
 @settings(
     max_examples=100,
     deadline=None,

@@ -122,6 +122,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
 def test_a_sealed_index_that_names_what_does_not_exist_is_refused(
     built, received, change
