@@ -19,15 +19,15 @@ def feedback(
     labels: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Labeled posts: a sheet, or any CSV or JSON lines with the columns post and "
+            help="Labeled posts: a sheet, or any CSV, Parquet or JSON lines with the columns post and "
             "label. May be repeated."
         ),
     ] = None,
     verdicts: Annotated[
         Path | None,
         typer.Option(
-            help="Verdicts of a language model or a classifier: CSV or JSON lines with the columns "
-            "post and verdict, label, probability or score."
+            help="Verdicts of a language model or a classifier: CSV, Parquet or JSON lines with the "
+            "columns post and verdict, label, probability or score."
         ),
     ] = None,
     name: Annotated[

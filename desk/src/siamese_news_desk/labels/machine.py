@@ -57,7 +57,7 @@ class MachineVerdicts:
 def read_machine(path: Path, name: str, posts: Sequence[str]) -> MachineVerdicts:
     """Read a machine's column of labels, probabilities or scores, for posts in this order.
 
-    The file is CSV or JSON lines with the columns post and one of `COLUMNS`.
+    The file is CSV, Parquet or JSON lines with the columns post and one of `COLUMNS`.
 
     Raises:
         InputError: with ``path:line``, for a verdict that is neither a label nor a number, and for
