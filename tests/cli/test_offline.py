@@ -365,8 +365,8 @@ def test_dependencies_are_told_to_count_no_uses(monkeypatch):
             raise ValueError(os.environ.get("RAY_USAGE_STATS_ENABLED"))
 
     monkeypatch.delenv("RAY_USAGE_STATS_ENABLED", raising=False)
-    monkeypatch.setattr(workers, "ray", lambda: Ray)
-    with pytest.raises(InputError, match=r"connect to Ray \(0\)"):
-        with workers.ray_workers(1, None, None):
+    monkeypatch.setitem(sys.modules, "ray", Ray)
+    with pytest.raises(InputError, match=r"cannot connect \(0\)"):
+        with workers.ray_workers(1, None, "local"):
             pass
     os.environ.pop("RAY_USAGE_STATS_ENABLED")

@@ -29,7 +29,12 @@ GOOD = {
             "type": "sentence_transformers.models.Dense",
         },
     ],
-    "config.json": {"model_type": "bert", "activation_function": "gelu"},
+    "config.json": {
+        "model_type": "bert",
+        "activation_function": "gelu",
+        "vocab_size": 9,
+        "hidden_size": 12,
+    },
     "tokenizer.json": {"anything": "auto_map"},
     "model.safetensors": {},
     "pytorch_model.bin": {},
@@ -136,6 +141,12 @@ def test_an_ordinary_folder_passes(tmp_path):
         ("1_Pooling/config.json", {"hidden_size": 2**40, "intermediate_size": 1}),
         ("config.json", {"type_vocab_size": 10**9, "hidden_size": 384}),
         ("config.json", {"vocab_size": 10**9, "embedding_size": 128}),
+        # A later object has the same name.
+        (
+            "config.json",
+            {"vocab_size": 10**9, "hidden_size": 9, "z": {"vocab_size": 9}},
+        ),
+        ("config.json", {"n_layer": 10**7}),
     ],
 )
 def test_what_the_settings_declare_is_in_the_weights(tmp_path, file, settings):
@@ -146,17 +157,38 @@ def test_what_the_settings_declare_is_in_the_weights(tmp_path, file, settings):
     write(tmp_path, {"config.json": good})
     check_folder(tmp_path, "sentence_transformers")
     write(tmp_path, {file: settings})
-    with pytest.raises(InputError, match="declares an array of [0-9,]+ numbers"):
+    with pytest.raises(InputError, match="declares arrays of [0-9,]+ numbers"):
         check_folder(tmp_path, "sentence_transformers")
 
 
-def test_files_of_words_have_a_bound(tmp_path):
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"model_type": "gpt2", "n_embd": 40_000, "n_layer": 1, "n_head": 1},
+        {"model_type": "opt", "word_embed_proj_dim": 2**22, "num_hidden_layers": 1},
+        {"model_type": "bert", "hidden_size": 8, "vocab_size": 2**25},
+    ],
+)
+def test_arrays_of_any_architecture_are_counted_before_they_are_made(
+    tmp_path, settings, monkeypatch
+):
+    """Whatever it calls their sizes."""
+    pytest.importorskip("transformers")
+    opened = types.ModuleType("sentence_transformers")
+    opened.SentenceTransformer = None
+    monkeypatch.setitem(sys.modules, "sentence_transformers", opened)
     write(tmp_path, GOOD)
-    with (tmp_path / "tokenizer.json").open("r+b") as stream:
+    write(tmp_path, {"config.json": settings})
+    with pytest.raises(InputError, match="declares arrays of [0-9,]+ numbers"):
+        open_foreign(tmp_path, "sentence_transformers", "SentenceTransformer")
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "vocab.txt", "spiece.model"])
+def test_files_of_words_have_a_bound(tmp_path, name):
+    write(tmp_path, GOOD)
+    with (tmp_path / name).open("ab") as stream:
         stream.truncate(2**28)
-    with pytest.raises(
-        InputError, match="tokenizer.json has more than 134,217,728 bytes"
-    ):
+    with pytest.raises(InputError, match=f"{name} has more than 134,217,728 bytes"):
         check_folder(tmp_path, "sentence_transformers")
 
 

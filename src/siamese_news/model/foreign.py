@@ -9,8 +9,10 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +65,11 @@ _ARRAYS = (
     ("num_hidden_layers", "hidden_size"),
     ("in_word_embedding_dimension", "out_channels"),
 )
+_MOST_LAYERS = 1000
+_COMPUTED = 2**26  # numbers that are in no weights, such as masks and positions
 _LARGEST = 2**27  # bytes of a file of words
 _WORDS = ("tokenizer.json", "vocab.json", "unigram.json")
+_WORDS_ENDINGS = (".txt", ".model", ".spm", ".vocab", ".bpe", ".tiktoken")
 # Read at the import of the libraries: no look-up at the model hub, and no count of uses.
 _OFFLINE = {
     "HF_HUB_OFFLINE": "1",
@@ -91,6 +96,8 @@ def open_foreign(folder: str | Path, library: str, name: str, **options: Any) ->
     except ImportError as error:
         problem = import_problem(error, library, f"'{PACKAGE}[bench]'")
         raise InputError(f"{folder}: is a model of {problem}") from error
+    if library == "sentence_transformers":
+        _expect_in_weights(folder, root, _allocated)
     try:
         if library == "model2vec":
             return loaded.from_pretrained(str(root))
@@ -134,15 +141,7 @@ def check_folder(folder: str | Path, library: str) -> Path:
                 "that somebody sent may run or be fetched: save the model from its library, as "
                 "safetensors, with classes of the library alone"
             )
-    weights = sum(path.stat().st_size for path in root.rglob(f"*{_SAFE}"))
-    for path in sorted(root.rglob("*config.json")):
-        declared = _declared(path)
-        if declared > max(weights, 1):
-            raise InputError(
-                f"{folder}: {path.relative_to(root)} declares an array of {declared:,} numbers, and "
-                f"all weights of the folder have {weights:,} bytes; the library would make it before "
-                "it reads them: save the model again"
-            )
+    _expect_in_weights(folder, root, _declared)
     if library == "model2vec" and not any(root.rglob(f"*{_SAFE}")):
         raise InputError(
             f"{folder}: has no {_SAFE} file; expected a model of model2vec"
@@ -150,14 +149,50 @@ def check_folder(folder: str | Path, library: str) -> Path:
     return root
 
 
+def _expect_in_weights(
+    folder: str | Path, root: Path, numbers_of: Callable[[Path], int]
+) -> None:
+    """Refuse settings of arrays that the weights do not have: a library makes them at once."""
+    weights = sum(path.stat().st_size for path in root.rglob(f"*{_SAFE}"))
+    for path in sorted(root.rglob("*config.json")):
+        numbers = numbers_of(path)
+        if numbers > 2 * weights + _COMPUTED:  # in four bits a number is half a byte
+            raise InputError(
+                f"{folder}: {path.relative_to(root)} declares arrays of {numbers:,} numbers, and all "
+                f"weights of the folder have {weights:,} bytes; the library would make them before "
+                "it reads the weights: save the model again"
+            )
+
+
 def _declared(path: Path) -> int:
     """The numbers in the largest array that a file of settings makes a library allocate."""
-    numbers: dict[str, int] = {}
+    numbers: Counter[str] = Counter()
     with suppress(ValueError, RecursionError):
-        pairs = _pairs(json.loads(path.read_bytes()))
-        numbers = {key: value for key, value in pairs if type(value) is int}
-    sizes = ([numbers.get(name, 1) for name in names] for names in _ARRAYS)
-    return max(math.prod(map(abs, size)) for size in sizes)
+        for key, value in _pairs(json.loads(path.read_bytes())):
+            if type(value) is int:
+                numbers[key] = max(numbers[key], abs(value))
+                if "layer" in key and abs(value) > _MOST_LAYERS:
+                    return abs(value) * _LARGEST
+    sizes = ([numbers[name] or 1 for name in names] for names in _ARRAYS)
+    return max(map(math.prod, sizes))
+
+
+def _allocated(path: Path) -> int:
+    """The numbers of all arrays of a transformer, whatever its settings call their sizes.
+
+    They are counted on torch's device ``meta``, which has shapes and no memory.
+    """
+    with suppress(Exception):  # the library says what is wrong with the settings
+        import torch
+        import transformers
+
+        config = transformers.AutoConfig.from_pretrained(
+            path, local_files_only=True, trust_remote_code=False
+        )
+        with torch.device("meta"):
+            model = transformers.AutoModel.from_config(config)  # type: ignore[no-untyped-call]
+        return sum(a.numel() for a in chain(model.parameters(), model.buffers()))
+    return 0
 
 
 def _problem(path: Path) -> str:
@@ -175,10 +210,11 @@ def _problem(path: Path) -> str:
     pickle = suffix in _PICKLES and not name.startswith("openvino")
     if pickle and not any(path.parent.glob(f"*{_SAFE}")):
         return f"has weights that may run code when loaded; expected {_SAFE}"
-    if suffix != ".json":
+    words = name in _WORDS or suffix in _WORDS_ENDINGS
+    if suffix != ".json" and not words:
         return ""
     expect_regular(path)
-    if name in _WORDS:
+    if words:
         large = path.stat().st_size > _LARGEST
         return f"has more than {_LARGEST:,} bytes, which words do not" * large
     if path.stat().st_size > _SETTINGS:
