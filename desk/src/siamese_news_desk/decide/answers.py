@@ -73,8 +73,8 @@ class Sampled:
 
     def errors(
         self, ranks: NDArray[np.int64], error: float
-    ) -> tuple[int, int, int, int]:
-        """Labels and errors among the ranks (n,), and the bounds on the errors of all of them.
+    ) -> tuple[int, int, int, int, int]:
+        """Labels and errors among the ranks (n,), the bounds on the errors of all, and known errors.
 
         Known errors that came in no random order narrow the bounds as well.
         """
@@ -91,11 +91,7 @@ class Sampled:
         good = int((labels == 1).sum())
         min_errors = max(min_errors, labeled_errors)
         max_errors = min(max_errors, len(ranks) - good)
-        return drawn, wrong, min(min_errors, max_errors), max_errors
-
-    def known_errors(self, ranks: NDArray[np.int64]) -> int:
-        """The number of posts at these ranks that are known to be not relevant."""
-        return int((self._labels[ranks] == 0).sum())
+        return drawn, wrong, min(min_errors, max_errors), max_errors, labeled_errors
 
 
 def answers_of(
@@ -240,8 +236,7 @@ def _interval(
     sampled: Sampled, ranks: NDArray[np.int64], put_in: int, error: float
 ) -> dict[str, Any]:
     """The precision of a list: these ranks without their labeled errors, and posts put in."""
-    drawn, wrong, min_errors, max_errors = sampled.errors(ranks, error)
-    labeled_errors = sampled.known_errors(ranks)
+    drawn, wrong, min_errors, max_errors, labeled_errors = sampled.errors(ranks, error)
     posts = len(ranks) - labeled_errors + put_in
     likely_errors = min(
         max(
@@ -320,7 +315,7 @@ def _bands(
     scores = certification.population.scores
     for end in ends:
         ranks = np.arange(start, end)
-        drawn, wrong, min_errors, max_errors = sampled.errors(ranks, error)
+        drawn, wrong, min_errors, max_errors, _ = sampled.errors(ranks, error)
         bands.append(
             {
                 "from": float(scores[end - 1]),

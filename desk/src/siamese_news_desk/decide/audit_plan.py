@@ -170,12 +170,11 @@ class Audit(SamplingPlan):
         error = float(1 - self.confidence)
         counts = {}
         for name, (start, end, count) in self.parts().items():
-            of_part = [
-                sampled
+            part_labels = [
+                labels.of[sampled.name]
                 for sampled in self.sampled.by_key.values()
                 if sampled.stratum == name
             ]
-            part_labels = [labels.of[sampled.name] for sampled in of_part]
             # A skipped post counts against us: not relevant above, relevant below.
             hits = sum(s.relevant or (s.skipped and name == BELOW) for s in part_labels)
             counts[name] = (end - start, count, hits)

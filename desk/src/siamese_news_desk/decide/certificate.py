@@ -65,6 +65,10 @@ def findings_of(
     rate = certification.settings.false_positive
     missed_at_least = certification.settings.false_negative
     relevant = sum(label.relevant for label in labels.of.values())
+    # Posts drawn after the last one with a label are no gaps.
+    up_to_last = itertools.dropwhile(
+        lambda name: name not in labels.of, reversed(certification.sampled.by_name)
+    )
     judged = judged_by(labels)
     if rate is not None:
         misses = (
@@ -98,7 +102,7 @@ def findings_of(
             "used": len(labels.of),
             "relevant": relevant,
             "not_relevant": len(labels.of) - relevant,
-            "drawn_without_label": _gaps(certification, labels),
+            "drawn_without_label": sum(name not in labels.of for name in up_to_last),
             "skipped": sum(label.skipped for label in labels.of.values()),
             "changed": certification.log.changed,
             "annotators": sorted(labels.annotators - {""}),
@@ -114,14 +118,6 @@ def findings_of(
         "choice": certification.choice(claims, labels),
         "remarks": [*certification.remarks(), *labels.remarks()],
     }
-
-
-def _gaps(certification: Certification, labels: Labels) -> int:
-    """The drawn posts without a label that were drawn before one with a label."""
-    labeled = [name in labels.of for name in certification.sampled.by_name]
-    while labeled and not labeled[-1]:
-        labeled.pop()
-    return labeled.count(False)
 
 
 def write_files(

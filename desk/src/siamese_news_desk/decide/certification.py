@@ -510,7 +510,8 @@ class Certification(SamplingPlan):
                     needed, min(at_least, free), outcome, tables, verdicts
                 )
             if passed and missing and allowed > 0:
-                return self._last_posts(passed.size, min(missing, allowed), verdicts)
+                from_last = range(passed.size - 1, -1, -1)
+                return self._unlabeled(from_last, min(missing, allowed), verdicts)
         return []
 
     def _filled(
@@ -548,17 +549,9 @@ class Certification(SamplingPlan):
         sizes = [claim.size for claim in claims]
         if self.settings.false_positive is not None and any(sizes):
             return []
-        unlabeled: list[int] = []
-        start = min(sizes)
-        total = len(self.population)
+        below = range(min(sizes), len(self.population))
         n_posts = min(labels_left, _BEST)
-        while start < total and len(unlabeled) < n_posts:
-            ranks = np.arange(start, min(start + _PIECE, total))
-            unlabeled = self._distinct(
-                [*unlabeled, *ranks[verdicts(ranks) == UNKNOWN].tolist()]
-            )
-            start += _PIECE
-        best = np.array(unlabeled[:n_posts], np.int64)
+        best = np.array(self._unlabeled(below, n_posts, verdicts), np.int64)
         if not len(best):
             return []
         highest_rank = int(best[0])
@@ -587,17 +580,18 @@ class Certification(SamplingPlan):
         ]
         return max(0, int(errors_needed) - len(verdicts.not_relevant(step.size)))
 
-    def _last_posts(self, size: int, count: int, verdicts: KnownVerdicts) -> list[int]:
-        """The last posts of a set without labels."""
+    def _unlabeled(
+        self, ranks: range, count: int, verdicts: KnownVerdicts
+    ) -> list[int]:
+        """The next `count` posts without a label in the order of these ranks."""
         unlabeled: list[int] = []
-        end = size
-        while end and len(unlabeled) < count:
-            start = max(0, end - _PIECE)
-            ranks = np.arange(start, end)[::-1]
+        for start in range(0, len(ranks), _PIECE):
+            if len(unlabeled) >= count:
+                break
+            piece = np.array(ranks[start : start + _PIECE])
             unlabeled = self._distinct(
-                [*unlabeled, *ranks[verdicts(ranks) == UNKNOWN].tolist()]
+                [*unlabeled, *piece[verdicts(piece) == UNKNOWN].tolist()]
             )
-            end = start
         return unlabeled[:count]
 
     def _distinct(self, ranks: Sequence[int]) -> list[int]:

@@ -222,7 +222,9 @@ class LearnThenRandom(Rule):
         if self._sample is None or not self._sample[2]:
             return None
         top, n_unlabeled, drawn, hits = self._sample
-        prior = _prior(top, n_unlabeled, self._recall)
+        # A beta-binomial prior with a mean near half of what breaks the recall.
+        breaks = max(top * (1 - self._recall) / self._recall, 1e-9)
+        prior = 1.0, 2 * n_unlabeled / breaks
         return top + most_relevant(hits, drawn, n_unlabeled, *prior, self._round_error)
 
     def _queue(self, by_rank: Known) -> Sequence[int] | NDArray[np.int64]:
@@ -319,11 +321,6 @@ def learned_order(
     return np.argsort(-(feedback.scores if feedback.helps else scores), kind="stable")
 
 
-def _prior(top: int, n_below: int, recall: float) -> tuple[float, float]:
-    """The parameters of a beta-binomial prior with a mean near half of what breaks the recall."""
-    return 1.0, 2 * n_below / max(top * (1 - recall) / recall, 1e-9)
-
-
 def binomial_place(recall: float, error: float, positives: int) -> int | None:
     """The smallest j for which P(at least j of the positives are in the part) <= `error`, or None.
 
@@ -410,7 +407,7 @@ class Stopping(SamplingPlan):
             stopping = cls.resume(path, results=results, posts=posts)
             stopping.expect_criteria(options.get("criteria", ""))
             if options.get("needs_texts"):
-                stopping.expect_texts()
+                stopping.texts.expect_any()
             if changed := changes(asdict(stopping.goal), asdict(goal)):
                 raise InputError(
                     f"{path}: this file has another plan ({'; '.join(changed)}). What is fixed "

@@ -314,12 +314,14 @@ class LabelJournal:
         """Remove the annotator's last label and return it; None if there is none."""
         name = annotator_name(annotator)
         with self._guard:
-            mine = (
-                judgment
-                for judgment in self._state.by_number.values()
-                if judgment.annotator == name
+            newest = next(
+                (
+                    judgment
+                    for judgment in reversed(self._state.by_number.values())
+                    if judgment.annotator == name
+                ),
+                None,
             )
-            newest = max(mine, key=lambda judgment: judgment.number, default=None)
             if newest is None:
                 return None
             number = self._state.lines + 1
@@ -340,10 +342,9 @@ class LabelJournal:
 
     def by_annotator(self, post: str) -> dict[str, Judgment]:
         """The labels of a post by the annotators' names."""
-        names = list(self._state.by_post.get(post, {}))
         return {
             name: judgment
-            for name in names
+            for name in list(self._state.by_post.get(post, {}))
             if (judgment := self.of(post, name)) is not None
         }
 

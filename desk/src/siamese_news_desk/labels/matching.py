@@ -368,13 +368,9 @@ class VerdictLog:
         }
         keys_seen = self._last.keys() & self._sampled.by_key.keys()
         new = {
-            key: new_verdicts.get(key, "")
-            for key in [*new_verdicts, *sorted(keys_seen)]
-        }
-        new = {
             key: verdict
-            for key, verdict in new.items()
-            if self._last.get(key, "") != verdict
+            for key in [*new_verdicts, *sorted(keys_seen)]
+            if self._last.get(key, "") != (verdict := new_verdicts.get(key, ""))
         }
         if not new:
             return
@@ -393,12 +389,10 @@ class VerdictLog:
     def _read(self, row: Mapping[str, Any]) -> None:
         verdict = fitting(row, _VerdictRow)
         self._rows.append(verdict)
-        self._take(verdict["key"], verdict["label"])
-
-    def _take(self, key: str, verdict: str) -> None:
-        if self._last.get(key, verdict) != verdict:
+        key, label = verdict["key"], verdict["label"]
+        if self._last.get(key, label) != label:
             self._changed.add(key)
-        self._last[key] = verdict
+        self._last[key] = label
 
 
 def changed_sentence(changed: int) -> str:

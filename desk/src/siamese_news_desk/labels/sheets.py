@@ -206,7 +206,10 @@ def _exported_column(
     results = [
         name
         for name, cells in filled.items()
-        if name not in _OF_TASKS and cells and all(map(_is_choice, cells))
+        # Label Studio writes an object for several choices.
+        if name not in _OF_TASKS
+        and cells
+        and all(_verdict(c) is not None or c.startswith('{"choices"') for c in cells)
     ]
     if len(results) == 1:
         return results[0]
@@ -220,11 +223,6 @@ def _exported_column(
         )
         + "; expected one column with words such as relevant and not relevant: name it 'label'"
     )
-
-
-def _is_choice(cell: str) -> bool:
-    """Whether Label Studio wrote this for a choice; for several choices, it writes an object."""
-    return _verdict(cell) is not None or cell.startswith('{"choices"')
 
 
 def _column(

@@ -67,8 +67,7 @@ class Outcome:
     @property
     def certified(self) -> Step | None:
         """The last set that passed."""
-        passed = [step for step in self.steps if step.certified]
-        return passed[-1] if passed else None
+        return next((step for step in reversed(self.steps) if step.certified), None)
 
     @property
     def done(self) -> bool:
@@ -107,11 +106,15 @@ def returned_set(
     `errors_due` (K,) are the errors that each set needs (`design.errors_due`); `errors` the ranks of
     all posts known to be not relevant, ascending.
     """
-    for step in reversed(outcome.steps):
-        labeled_errors = int(np.searchsorted(errors, step.size))
-        if step.certified and labeled_errors >= errors_due[step.number]:
-            return step
-    return None
+    return next(
+        (
+            step
+            for step in reversed(outcome.steps)
+            if step.certified
+            and np.searchsorted(errors, step.size) >= errors_due[step.number]
+        ),
+        None,
+    )
 
 
 def _looks(

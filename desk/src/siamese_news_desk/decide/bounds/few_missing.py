@@ -17,6 +17,7 @@ smallest.
 """
 
 import math
+from bisect import bisect_left
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,14 +81,13 @@ class FewMissing:
             drawn = labels
             spent += float(alive[: count + 1].sum())
             alive[: count + 1] = 0.0
-        max_labels = self._rest
-        while n_labels < max_labels:
-            middle = (n_labels + max_labels) // 2
-            if spent + self._after(alive, relevant, drawn, middle).sum() <= error:
-                max_labels = middle
-            else:
-                n_labels = middle + 1
-        return n_labels
+        return n_labels + bisect_left(
+            range(n_labels, self._rest),
+            True,
+            key=lambda labels: bool(
+                spent + self._after(alive, relevant, drawn, labels).sum() <= error
+            ),
+        )
 
     def _after(
         self, alive: NDArray[np.float64], relevant: int, drawn: int, labels: int

@@ -11,8 +11,8 @@ without being refused. What no plan pays for is counted, and the sentence to quo
 import hashlib
 import os
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -97,13 +97,6 @@ def plain_criteria(criteria: str) -> str:
     folded = unicodedata.normalize("NFKC", visible(criteria)).casefold()
     plain = unicodedata.normalize("NFKC", folded).translate(_QUOTES)
     return " ".join(plain.split()).rstrip(". ")
-
-
-def _criteria_hash(plan: Mapping[str, Any]) -> str:
-    """What the lists have of the criteria of a plan; empty without any."""
-    criteria = plain_criteria(plan["criteria"])
-    raw = criteria.encode("utf-8", "surrogatepass")
-    return criteria and hashlib.sha256(raw).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,16 +193,32 @@ def register(
             raise PlanRefused(f"{path}: {_WITHDRAWN}", ANOTHER_ORDER)
         gone: list[Line] = [{"withdrawn": seal} for seal in given_up]
         if (there := plans.by_seal.get(line["sha256"])) is not None:
-            _refuse_elsewhere(there, path, lists[0], error)
+            listed_path = lists[0].parent / there.get("plan", "")
+            is_file = error and listed_path.is_file()
+            # Without a promise, everybody may follow the same plan.
+            if is_file and listed_path.resolve() != path.resolve():
+                raise InputError(
+                    f"{listed_path}: is this very plan already; label its sheets, or move them "
+                    "here"
+                )
             return converted(there, Charge), gone, False
         charged, active = charge(line, plans)
         if active and not another_plan:
             raise _refusal(lists[0], active, plan)
-        _refuse_without_confidence(charged, plan, path, error)
+        cost = sum(Fraction(earlier["error"]) for earlier in charged.earlier)
+        if error and cost >= Fraction(plan["settings"]["confidence"]):
+            raise InputError(
+                f"{path}: after {len(charged.earlier)} earlier plans over the same posts or a part "
+                "of them, no confidence is left for this one; continue with one of them"
+            )
         return charged, gone, True
 
     decided()  # a plan that is refused leaves no lock behind
-    with _locked(*lists):
+    with ExitStack() as stack:
+        stack.enter_context(locked(lists[0]))
+        # A folder that cannot be written has no list of its own.
+        with suppress(OSError):
+            stack.enter_context(locked(lists[1]))
         charged, gone, is_new = decided()
         place_of_plan = {
             "settings": plan["settings"],
@@ -237,44 +246,15 @@ def _line(
         and entry["settings"].get("threshold", "") is not None
     ):
         sketch = replace(sketch, best=[], best_texts=[], best_pairs=[])
+    criteria = entry["criteria"].encode("utf-8", "surrogatepass")
     return {
         "sha256": seal_of(entry),
         "kind": entry["kind"],
         **asdict(sketch),
-        "criteria": _criteria_hash(plan),
+        "criteria": hashlib.sha256(criteria).hexdigest()[:16] if criteria else "",
         "order": _order(entry),
         "error": str(error),
     }
-
-
-def _refuse_elsewhere(there: Line, path: Path, shared: Path, error: Fraction) -> None:
-    """Refuse a plan that is in another file; without a promise, everybody may follow the same."""
-    listed_path = shared.parent / there.get("plan", "")
-    if error and listed_path.is_file() and listed_path.resolve() != path.resolve():
-        raise InputError(
-            f"{listed_path}: is this very plan already; label its sheets, or move them here"
-        )
-
-
-def _refuse_without_confidence(
-    charged: Charge, plan: Mapping[str, Any], path: Path, error: Fraction
-) -> None:
-    cost = sum(Fraction(earlier["error"]) for earlier in charged.earlier)
-    if error and cost >= Fraction(plan["settings"]["confidence"]):
-        raise InputError(
-            f"{path}: after {len(charged.earlier)} earlier plans over the same posts or a part of "
-            "them, no confidence is left for this one; continue with one of them"
-        )
-
-
-@contextmanager
-def _locked(shared: Path, private: Path) -> Iterator[None]:
-    with ExitStack() as stack:
-        stack.enter_context(locked(shared))
-        # A folder that cannot be written has no list of its own.
-        with suppress(OSError):
-            stack.enter_context(locked(private))
-        yield
 
 
 def _append(lists: tuple[Path, Path], lines: Sequence[Line]) -> None:
@@ -380,16 +360,11 @@ def _read(shared: Path, private: Path) -> Plans:
     seals_in_folder = set(plans.by_seal)
     elsewhere = Journal(private, _REMEDY)
     elsewhere.replay(partial(take, is_here=False))
-    if not _writable(private):
+    there = next(path for path in (private, *private.parents) if path.exists())
+    if not os.access(there, os.W_OK) or not (there == private or there.is_dir()):
         return replace(plans, unknown=_UNWRITABLE)
     lost = seals_in_folder - {row.get("sha256") for _, row in elsewhere.rows}
     return replace(plans, unknown=_LOST if lost else "")
-
-
-def _writable(path: Path) -> bool:
-    """Whether a file can be written, or made with its folders."""
-    there = next(p for p in (path, *path.parents) if p.exists())
-    return os.access(there, os.W_OK) and (there == path or there.is_dir())
 
 
 def _order(entry: Mapping[str, Any]) -> str:

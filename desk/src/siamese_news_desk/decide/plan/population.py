@@ -224,29 +224,22 @@ class Population:
         rows = np.linspace(0, size - 1, min(_IDS_READ, size)).astype(np.int64)
         ids = self._ids.at(rows.tolist())
         ends = zip(min(ids), max(ids), strict=False)
-        shared = "".join(
-            a
-            for a, _ in takewhile(
-                lambda characters: characters[0] == characters[1], ends
-            )
-        )
+        shared = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], ends))
         stem = len(shared.rstrip("0123456789"))
         self.distinctive = min(len(i) - stem for i in ids) >= _LONG
         keys = _keys(self._ids)
         best = self._rows[:HEAD]
+        best_keys = keys[best]
         if all(i[stem:].isdecimal() for i in ids):
             numbers = [int(i[stem:]) for i in ids]
             if max(numbers) - min(numbers) < _DENSE * size:
                 self.distinctive = False
                 keys, telling = _with_scores(keys, self.scores, self._rows)
-                best = best[telling[best]]
-                self.best: list[int] = np.unique(keys[best]).tolist()
+                best_keys = keys[best[telling[best]]]
                 # Rows of another file have other numbers, so these are only the same all together.
                 keys = keys[telling] + np.uint64(size)
-                self.sketch: list[int] = np.unique(keys)[:SKETCH].tolist()
-                return
-        self.best = np.unique(keys[best]).tolist()
-        self.sketch = np.unique(keys)[:SKETCH].tolist()
+        self.best: list[int] = np.unique(best_keys).tolist()
+        self.sketch: list[int] = np.unique(keys)[:SKETCH].tolist()
 
     def _repeated(self) -> str | None:
         """A unit that occurs twice, or None."""

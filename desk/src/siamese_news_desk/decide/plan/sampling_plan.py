@@ -17,7 +17,6 @@ from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command
 from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.plan import ledger
-from siamese_news_desk.decide.plan.design import FIRST
 from siamese_news_desk.decide.plan.plan_fields import PLANS, Charge
 from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.remedies import ANOTHER_FILE, PlanRefused
@@ -166,7 +165,7 @@ class SamplingPlan:
                 )
         texts = Texts(population, posts)
         if options.get("needs_texts"):
-            _expect_texts(texts, population, posts)
+            texts.expect_any()
         charged = ledger.register(
             population,
             texts,
@@ -215,10 +214,6 @@ class SamplingPlan:
         ledger.refuse_withdrawn(path, plan, scored)
         return cls(plan, path, population, corpus)
 
-    def expect_texts(self) -> None:
-        """Raise an `InputError` if there is nothing to read of the best posts."""
-        _expect_texts(self.texts, self.population, [])
-
     @property
     def fixes_criteria(self) -> bool:
         """Whether what counts as relevant is fixed, even where the plan says nothing of it."""
@@ -250,14 +245,6 @@ class SamplingPlan:
         """The probability that an earlier plan over the same posts led to a wrong statement."""
         return sum(
             (Fraction(plan["error"]) for plan in self.charged.earlier), Fraction(0)
-        )
-
-
-def _expect_texts(texts: Texts, population: Population, posts: Sequence[Path]) -> None:
-    if not texts.any_of(range(min(FIRST, len(population)))):
-        raise InputError(
-            f"{[*posts, population.path][0]}: has no texts of the posts to label; name the files "
-            "or folders that have them with --posts"
         )
 
 

@@ -18,6 +18,8 @@ from siamese_news_desk.decide.plan.plan_fields import PLANS, Certificate, Charge
 
 SEAL = "sha256"
 
+_LARGEST = 256 * 2**20  # bytes of a sealed file; a plan over millions of posts has one
+
 
 def seal_of(content: Mapping[str, Any]) -> str:
     """SHA-256 of the content without its seal, whatever the order of the fields."""
@@ -51,7 +53,11 @@ def read_sealed(
     """
     expect_regular(path, f"a {record_kind} that this program wrote")
     try:
-        content = json.loads(_text(path))
+        with path.open("rb") as stream:
+            data = stream.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise ValueError(f"more than {_LARGEST:,} bytes")
+        content = json.loads(data.decode())
         seal = seal_of(content) if isinstance(content, dict) else ""
     except OSError as error:
         location = (
@@ -90,17 +96,6 @@ def read_sealed(
             f"{path}: not a {record_kind} as this program writes it ({error}); restore the file"
         ) from error
     return content
-
-
-_LARGEST = 256 * 2**20  # bytes of a sealed file; a plan over millions of posts has one
-
-
-def _text(path: Path) -> str:
-    with path.open("rb") as stream:
-        data = stream.read(_LARGEST + 1)
-    if len(data) > _LARGEST:
-        raise ValueError(f"more than {_LARGEST:,} bytes")
-    return data.decode()
 
 
 def named_by(record: Path, name: str) -> Path:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from siamese_news.data.readers import open_posts
 from siamese_news.data.results import text_pieces
+from siamese_news.errors import InputError
 from siamese_news_desk.decide.bounds.descent import UNKNOWN
-from siamese_news_desk.decide.plan.design import Order
+from siamese_news_desk.decide.plan.design import FIRST, Order
 from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.labels.matching import Labels
 from siamese_news_desk.labels.units import Unit
@@ -58,16 +59,18 @@ class Texts:
             self._keys.update(zip(missing, map(text_key, units), strict=True))
         return list(map(self._keys.__getitem__, ranks))
 
-    def any_of(self, ranks: Sequence[int]) -> bool:
-        """Whether any unit at these ranks has a text, or a link to it."""
-        units = self._population.units(ranks)
-        if any(unit.text.strip() or unit.link for unit in units):
-            return True
+    def expect_any(self) -> None:
+        """Raise an `InputError` if the best posts have neither texts nor links to them."""
+        units = self._population.units(range(min(FIRST, len(self._population))))
         post_ids = {unit.post for unit in units}
-        return bool(self._posts) and any(
+        if not any(unit.text.strip() or unit.link for unit in units) and not any(
             post.id in post_ids and post.text.strip()
-            for post in open_posts(self._posts)
-        )
+            for post in (open_posts(self._posts) if self._posts else ())
+        ):
+            raise InputError(
+                f"{[*self._posts, self._population.path][0]}: has no texts of the posts to label; "
+                "name the files or folders that have them with --posts"
+            )
 
     def pieces(self) -> Iterator[tuple[list[str], NDArray[np.bool_]]]:
         """All texts, a piece at a time, with whether each is of one of the best posts."""
@@ -188,10 +191,7 @@ class KnownVerdicts:
 
         Copies of labeled posts are only found down to rank 50,000.
         """
-        labeled = self._labeled[self._labels == 0]
-        best = np.arange(min(size, _BEST) if self._by_text else 0)
-        errors = np.union1d(labeled, best[self(best) == 0])
-        return errors[errors < size]
+        return np.flatnonzero(self.of_best(size) == 0)
 
     def relevant_from(self, size: int) -> NDArray[np.int64]:
         """Ranks from `size` on that were labeled relevant."""
