@@ -126,18 +126,20 @@ def read_found(path: Path) -> list[Found]:
     for location, row in found_rows(path):
         terms = row.get("terms") or ()
         try:
-            score = float(row["score"])
-            rank = int(row.get("rank") or 0)
-            row_found = Found(
-                str(row.get("article", "all")), str(row["post"]), score, rank
+            rows.append(
+                Found(
+                    str(row.get("article", "all")),
+                    str(row["post"]),
+                    float(row["score"]),
+                    int(row.get("rank") or 0),
+                    terms.split("; ") if isinstance(terms, str) else terms,
+                )
             )
         except (KeyError, TypeError, ValueError):
             raise InputError(
                 f"{location}: expected the columns post and score, as rank and filter write them; "
                 "the score and, if present, the rank are numbers"
             ) from None
-        row_found.terms = terms.split("; ") if isinstance(terms, str) else terms
-        rows.append(row_found)
     rows.sort(key=lambda result: -result.score)
     ranked = all(result.rank > 0 for result in rows)
     one_list = len({result.rank if ranked else result.post for result in rows}) == len(

@@ -32,13 +32,13 @@ def progress_bar(turn: int, total: int | None) -> Iterator[Callable[[int, int], 
         if (now := time.monotonic()) - reported_at < _SECONDS:
             return
         reported_at = now
-        row: dict[str, Any] = {
+        row = {
             "pass": turn,
             "done": position,
             "total": total,
             "posts": posts,
+            "seconds": round(now - started, 2),
         }
-        row["seconds"] = round(now - started, 2)
         print(json.dumps(row), file=sys.stderr, flush=True)
 
     if os.environ.get(PROGRESS) == "json":
@@ -90,7 +90,18 @@ class FilePool(StreamPool):
 
     def counts(self) -> dict[str, int]:
         """Of the rows of the files."""
-        return plain_counts(self.stream.counts)
+        counts = self.stream.counts
+        duplicates = counts.reasons.get("duplicate id", 0)
+        return {
+            "read": counts.read,
+            "rejected": counts.rejected - duplicates,
+            "duplicates": duplicates,
+            "skipped": counts.skipped,
+            **({"empty": counts.empty} if counts.empty else {}),
+            **({"deleted": counts.deleted} if counts.deleted else {}),
+            **({"renamed": counts.renamed} if counts.renamed else {}),
+            **({"unreadable": counts.unreadable} if counts.unreadable else {}),
+        }
 
     def summary(self, scored: int, action: str = "scored") -> list[str]:
         """The counts, how many posts were `action` and how fast, and a remark on empty posts."""
@@ -136,21 +147,6 @@ def file_versions(stream: PostStream) -> list[Any]:
     paths = [Path(file.source) for file in stream.detected]
     stats = [(path, path.stat()) for path in paths if path.is_file()]
     return [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats]
-
-
-def plain_counts(counts: Counts) -> dict[str, int]:
-    """The counts of a reader, as plain values."""
-    duplicates = counts.reasons.get("duplicate id", 0)
-    return {
-        "read": counts.read,
-        "rejected": counts.rejected - duplicates,
-        "duplicates": duplicates,
-        "skipped": counts.skipped,
-        **({"empty": counts.empty} if counts.empty else {}),
-        **({"deleted": counts.deleted} if counts.deleted else {}),
-        **({"renamed": counts.renamed} if counts.renamed else {}),
-        **({"unreadable": counts.unreadable} if counts.unreadable else {}),
-    }
 
 
 def empty_remarks(counts: Counts) -> list[str]:

@@ -245,15 +245,16 @@ def _cover(
         covered += int(adds[best])
         with_term = matrix.indices[matrix.indptr[best] : matrix.indptr[best + 1]]
         uncovered[with_term] = 0
-        keyword = Keyword(
-            term=terms[best],
-            adds=int(adds[best]),
-            found=covered,
-            accepted=int(have[best]),
-            others=int(counts[best]),
-            log_odds=round(float(odds[best]), 3),
+        chosen.append(
+            Keyword(
+                term=terms[best],
+                adds=int(adds[best]),
+                found=covered,
+                accepted=int(have[best]),
+                others=int(counts[best]),
+                log_odds=round(float(odds[best]), 3),
+            )
         )
-        chosen.append(keyword)
     return chosen
 
 

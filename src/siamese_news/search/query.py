@@ -289,25 +289,24 @@ class Query:
             if count is not None:
                 # An integer of numpy can be too small for sums with it.
                 object.__setattr__(self, name, int(count))
-        second_look_posts = self.second_look_posts
-        if second_look_posts is not None and self.reads_again is None:
+        if self.second_look_posts is not None and self.reads_again is None:
             raise InputError(
-                f"second_look_posts is {second_look_posts}, without a second look; name the "
+                f"second_look_posts is {self.second_look_posts}, without a second look; name the "
                 "folder of a model with --second-look (second_look in Python) as well"
             )
-        relevance = self.threshold
-        min_score = self.min_score
-        if relevance is not None and not (
-            _is_number(relevance) and 0 <= relevance <= 1
+        if self.threshold is not None and not (
+            _is_number(self.threshold) and 0 <= self.threshold <= 1
         ):
             raise InputError(
-                f"threshold is {relevance!r}; expected a relevance, a number from 0 to 1 such as "
+                f"threshold is {self.threshold!r}; expected a relevance, a number from 0 to 1 such as "
                 "0.5 (min_score takes a score)"
             )
-        if min_score is not None and not (
-            _is_number(min_score) and math.isfinite(min_score)
+        if self.min_score is not None and not (
+            _is_number(self.min_score) and math.isfinite(self.min_score)
         ):
-            raise InputError(f"min_score is {min_score!r}; expected a finite number")
+            raise InputError(
+                f"min_score is {self.min_score!r}; expected a finite number"
+            )
         if self.after or self.before:
             self.window()
 

@@ -73,14 +73,6 @@ def finished_rows(
                 if bare and several:
                     row["article"] = "all"
                 listed.append(row)
-            if tell:
-                _tell_languages(listed)
+            for row in listed if tell else ():
+                row["lang"] = row["lang"] or language_of(row["text"])
             yield from listed
-
-
-def _tell_languages(rows: Iterable[ResultRow]) -> None:
-    """Set the language of each row without a language."""
-    untold = [row for row in rows if not row["lang"]]
-    languages = [language_of(row["text"]) for row in untold]
-    for row, language in zip(untold, languages, strict=True):
-        row["lang"] = language

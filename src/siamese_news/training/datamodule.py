@@ -387,12 +387,11 @@ class SiameseDataModule(pl.LightningDataModule):
     def sizes(self) -> str:
         """The number of articles of each part; reads all parts, so that errors precede training."""
         parts = {"train": self.train_set, "dev": self.dev, "test": self.test}
-        sizes = {
-            name: len(dataset.articles)
+        return ", ".join(
+            f"{name} {len(dataset.articles)}"
             for name, dataset in parts.items()
             if dataset is not None
-        }
-        return ", ".join(f"{name} {size}" for name, size in sizes.items())
+        )
 
     def record(self, trained_on: TrainingRecord) -> None:
         """Add the training articles and posts to the record of a model."""

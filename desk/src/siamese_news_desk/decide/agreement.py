@@ -70,24 +70,20 @@ def agreements(
             )
     if not units:
         return None
-    pairs = []
-    for names_of_pair in sorted(common, key=lambda pair: (-len(common[pair]), pair))[
-        :_PAIRS
-    ]:
-        shared = common[names_of_pair]
-        pairs.append(
-            {
-                "names": list(names_of_pair),
-                "posts": len(shared),
-                "disagreements": sum(a != b for a, b in shared),
-                "alpha": krippendorff(shared),
-            }
-        )
+    most_shared = sorted(common.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     return {
         "posts": len(units),
         "annotators": len(names),
         "alpha": krippendorff(units),
-        "pairs": pairs,
+        "pairs": [
+            {
+                "names": list(pair),
+                "posts": len(shared),
+                "disagreements": sum(a != b for a, b in shared),
+                "alpha": krippendorff(shared),
+            }
+            for pair, shared in most_shared[:_PAIRS]
+        ],
     }
 
 

@@ -99,11 +99,10 @@ def _spent_picture(points: Sequence[Any], targets: int) -> dict[str, Any]:
             _HEIGHT - _BOTTOM - posts / max_posts * (_HEIGHT - _TOP - _BOTTOM), 1
         )
 
-    lines = []
-    for target in range(targets):
-        lines.append(
-            " ".join([f"{x(count)},{y(lists[target])}" for count, lists in points])
-        )
+    lines = [
+        " ".join([f"{x(count)},{y(lists[target])}" for count, lists in points])
+        for target in range(targets)
+    ]
     return {
         **_frame(),
         "lines": lines,

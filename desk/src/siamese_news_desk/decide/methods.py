@@ -146,13 +146,12 @@ def methods_of(content: Content, audit: Content | None = None) -> list[str]:
         if content["criteria"]
         else ""
     )
-    seed = settings["seed"]
     sentences = [
         f"{scored}.{meaning}",
-        f"Nested sets of the best {units}, the tests of each set and a random order (seed {seed}) "
-        "were fixed before the first label; sets were tested from the smallest one on by exact "
-        "group-sequential tests (Lan and DeMets 1983) in a fixed sequence (Bauer 1991), and "
-        "annotators saw neither scores nor ranks.",
+        f"Nested sets of the best {units}, the tests of each set and a random order (seed "
+        f"{settings['seed']}) were fixed before the first label; sets were tested from the smallest "
+        "one on by exact group-sequential tests (Lan and DeMets 1983) in a fixed sequence (Bauer "
+        "1991), and annotators saw neither scores nor ranks.",
         people_sentence(content),
         *(sentence_of(content, claim) for claim in content["claims"]),
         *filter(
@@ -162,20 +161,16 @@ def methods_of(content: Content, audit: Content | None = None) -> list[str]:
                 for answer in content["answers"]["lists"]
             ),
         ),
-    ]
-    if audit is not None:
-        sentences.append(recall_sentence(audit))
-    sentences.append(
+        *([] if audit is None else [recall_sentence(audit)]),
         f"The plan and the certificate (SHA-256 {content['plan']['sha256'][:12]}) can be "
-        "checked with siamese-news certify --check."
-    )
-    references = [
+        "checked with siamese-news certify --check.",
+    ]
+    has_intervals = any(answer["interval"] for answer in content["answers"]["lists"])
+    return [
+        " ".join(sentences),
         f"The siamese_news authors. siamese_news (version {version}) [computer software].",
         BAUER,
+        *([KRIPPENDORFF] if content["answers"]["people"]["shared"] else []),
+        LAN_DEMETS,
+        *([WAUDBY_SMITH] if has_intervals else []),
     ]
-    if content["answers"]["people"]["shared"]:
-        references.append(KRIPPENDORFF)
-    references.append(LAN_DEMETS)
-    if any(answer["interval"] for answer in content["answers"]["lists"]):
-        references.append(WAUDBY_SMITH)
-    return [" ".join(sentences), *references]

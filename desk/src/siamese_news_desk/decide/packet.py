@@ -5,7 +5,7 @@ certificate unchanged, and the hash of every file. Texts are replaced by hashes;
 equal, so anyone can compute the certificate again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
@@ -88,11 +88,22 @@ def _write_files(folder: Path, certificate: Path, checked: Checked) -> list[str]
     _write(folder / _SCORES, scored)
     with sheets_of_certificate(certificate, content) as sheets:
         labels = [r for sheet in sheets for r in read_rows(sheet) if r.label.strip()]
+    # The tables by group, as the page of the certificate has them.
+    groups = [
+        (
+            answer["target"],
+            table["column"],
+            *(row[name] for name in _GROUP_COLUMNS[2:]),
+        )
+        for answer in content["answers"]["lists"]
+        for table in answer["groups"]
+        for row in table["rows"]
+    ]
     cells = [(r.key, r.article, r.post, r.label, r.check or "") for r in labels]
     for name, header, rows in (
         (_LABELS, _LABEL_COLUMNS, cells),
         ("flow.csv", ("rows", "number"), content["flow"]),
-        ("groups.csv", _GROUP_COLUMNS, list(_groups(content))),
+        ("groups.csv", _GROUP_COLUMNS, groups),
     ):
         with atomic_write(folder / name) as stream:
             write_csv(stream, header, rows)
@@ -150,18 +161,6 @@ def _scored(certification: Certification) -> Iterator[dict[str, Any]]:
     for unit, score in zip(units, scores, strict=True):
         article = {"article": unit.article} if unit.article else {}
         yield {**article, "post": unit.post, "score": score, "text": _hashed(unit.text)}
-
-
-def _groups(content: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of the tables by group, as the page of the certificate has them."""
-    for answer in content["answers"]["lists"]:
-        for table in answer["groups"]:
-            for row in table["rows"]:
-                yield (
-                    answer["target"],
-                    table["column"],
-                    *(row[name] for name in _GROUP_COLUMNS[2:]),
-                )
 
 
 def _hashed(text: str) -> str:

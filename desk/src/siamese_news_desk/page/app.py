@@ -313,10 +313,20 @@ def _posts(desk: Desk, values: Values) -> dict[str, Any]:
     results = desk.project.load_results()
     if not len(results):
         return {"html": "", "found": 0, "next": None, "timeline": ""}
-    post_filter = _filter(values)
+    min_score = values.get("least")
     last_position = count_in(values.get("after") or "0", "after")
     learned = desk.learning.places() if values.get("order") == "learned" else None
-    ranks = positions = results.find(post_filter)
+    ranks = positions = results.find(
+        Filter(
+            values.get("words", "")[:200],
+            values.get("lang", ""),
+            unquote(values.get("seed", "")),
+            values.get("start", ""),
+            values.get("end", ""),
+            read_score(min_score) if min_score else None,
+            values.get("groups") == "1",
+        )
+    )
     content: dict[str, Any] = {"found": len(ranks)}
     if not last_position:
         content["timeline"] = pages.timeline(results, ranks)
@@ -334,19 +344,6 @@ def _posts(desk: Desk, values: Values) -> dict[str, Any]:
     )
     following = int(positions[PAGE - 1]) if len(ranks) > PAGE else None
     return content | {"html": html, "next": following}
-
-
-def _filter(values: Values) -> Filter:
-    min_score = values.get("least")
-    return Filter(
-        values.get("words", "")[:200],
-        values.get("lang", ""),
-        unquote(values.get("seed", "")),
-        values.get("start", ""),
-        values.get("end", ""),
-        read_score(min_score) if min_score else None,
-        values.get("groups") == "1",
-    )
 
 
 def _copies(desk: Desk, values: Values) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from fractions import Fraction
 from itertools import chain, islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -363,17 +362,12 @@ class Goals(_Planned[Stopping]):
         with self._guard:
             stopping = self.opened()
             labels = self._labels()
-            if stopping.goal.recall is not None:
+            if stopping.promises_recall:
                 stopping.log.look(labels)
             return {
                 "done": not stopping.needed(labels),
                 "goal": stopping.goal,
-                "confidence": float(
-                    max(
-                        Fraction(0),
-                        Fraction(stopping.goal.confidence) - stopping.earlier_error,
-                    )
-                ),
+                "confidence": float(stopping.confidence),
                 "status": stopping.status(labels),
                 "changed": changed_sentence(stopping.log.changed),
             }
@@ -392,9 +386,8 @@ class Goals(_Planned[Stopping]):
     def options(self) -> dict[str, Any]:
         """The options of `annotate` for these goals."""
         with self._guard:
-            options = asdict(self.opened().goal)
-            del options["seed"]
-            return options
+            goal = asdict(self.opened().goal)
+            return {name: value for name, value in goal.items() if name != "seed"}
 
 
 class Estimates:

@@ -7,7 +7,7 @@ database that this user's page did not build from it, in a project that was sent
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -202,9 +202,22 @@ class Results:
                 f"SELECT * FROM posts WHERE {column} IN ({marks})", batch
             )
             for row in (dict(zip(RANKED, values, strict=True)) for values in rows):
-                relevance = float(self.relevance[row["rank"] - 1])
-                row["relevance"] = None if np.isnan(relevance) else relevance
-                posts[row["rank"]] = _post_of(row)
+                rank, cluster = row["rank"], row["cluster"]
+                relevance = float(self.relevance[rank - 1])
+                posts[rank] = ReportPost(
+                    rank,
+                    row["post"],
+                    row["score"],
+                    row["text"],
+                    -rank if cluster is None else cluster,
+                    row["cluster_size"] or 1,
+                    row["article"],
+                    row["created_at"],
+                    row["lang"],
+                    orjson.loads(row["terms"]),
+                    link=web_link(row["link"]),
+                    relevance=None if np.isnan(relevance) else relevance,
+                )
         return posts
 
     def _search(self, word: str) -> NDArray[np.bool_]:
@@ -228,25 +241,6 @@ class Results:
             base = sqlite3.connect(address, uri=True)
             self._local.base = base
         return base
-
-
-def _post_of(row: Mapping[str, Any]) -> ReportPost:
-    rank = row["rank"]
-    cluster = row["cluster"]
-    return ReportPost(
-        rank,
-        row["post"],
-        row["score"],
-        row["text"],
-        -rank if cluster is None else cluster,
-        row["cluster_size"] or 1,
-        row["article"],
-        row["created_at"],
-        row["lang"],
-        orjson.loads(row["terms"]),
-        link=web_link(row["link"]),
-        relevance=row["relevance"],
-    )
 
 
 def _build(parquet: Path, database: Path, columns: Path) -> None:

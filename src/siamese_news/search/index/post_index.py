@@ -214,8 +214,7 @@ def all_scores(scorer: Scorer, posts: Chosen, articles: int) -> Iterator[Scored]
     """The scores of all posts, in their order."""
     for number, mask in enumerate(posts.masks):
         for rows in row_blocks(mask, articles):
-            block = _part(scorer, posts, number, rows)
-            yield replace(block, rows=None)
+            yield replace(_part(scorer, posts, number, rows), rows=None)
 
 
 def row_blocks(mask: NDArray[np.bool_], articles: int = 1) -> Iterator[Ints]:

@@ -200,14 +200,10 @@ def local_workers(count: int, job: Job) -> Iterator[Run]:
             for future in as_completed(futures):
                 yield future.result()
         except BrokenProcessPool:
-            ended = [
-                process
-                for process in processes
-                if process.exitcode not in (None, 0, -signal.SIGTERM)
-            ]
             endings = [
                 f"(process {process.pid}) {_end(process.exitcode or 0)}"
-                for process in ended
+                for process in processes
+                if process.exitcode not in (None, 0, -signal.SIGTERM)
             ]
             raise InputError(
                 f"a worker {endings[0] if endings else 'ended'}; {_KEPT}"

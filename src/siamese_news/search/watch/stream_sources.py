@@ -148,12 +148,9 @@ def _beginning(
     first_line_crc = zlib.crc32(lines.partition(b"\n")[0])
     skip = seen["bytes"] if seen.get("first") == first_line_crc else 0
     if skip:
-        remark = f"{name}: begins as before; earlier posts are skipped"
-        return seen, skip, [Event("skipped", remark)]
-    events = []
-    if seen:
-        remark = f"{name}: read as the continuation of earlier input"
-        events = [Event("continued", remark)]
+        skipped = f"{name}: begins as before; earlier posts are skipped"
+        return seen, skip, [Event("skipped", skipped)]
+    continued = Event("continued", f"{name}: read as the continuation of earlier input")
     fresh = {
         "bytes": 0,
         "crc": 0,
@@ -161,7 +158,7 @@ def _beginning(
         "first": first_line_crc,
         "looked": min(len(lines), _READ),
     }
-    return fresh, 0, events
+    return fresh, 0, [continued] if seen else []
 
 
 def _piped() -> Iterator[bytes]:

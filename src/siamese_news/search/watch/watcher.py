@@ -259,15 +259,14 @@ class Watch:
         )
         window = self.window
         window_start = window.chunks[0].start if window.chunks else window.growing.start
-        line = (
-            f"{counted(counts['read'], 'post')}, {counts['found']:,} found, {rate:,.0f} posts/s; "
-            f"scores {self.state}, by {counted(window.growing.start - window_start, 'post')}"
-        )
-        line += f"; {counted(rejected, 'row')} rejected" if rejected else ""
-        for name, name_of in _ODD.items():
-            line += f"; {counted(counts[name], name_of)}" if counts[name] else ""
-        line += f"; no post for {silent:,.0f} s" if silent >= _STATUS else ""
-        self._tell(line)
+        facts = [
+            f"{counted(counts['read'], 'post')}, {counts['found']:,} found, {rate:,.0f} posts/s",
+            f"scores {self.state}, by {counted(window.growing.start - window_start, 'post')}",
+            f"{counted(rejected, 'row')} rejected" * bool(rejected),
+            *(counted(counts[name], _ODD[name]) for name in _ODD if counts[name]),
+            f"no post for {silent:,.0f} s" * (silent >= _STATUS),
+        ]
+        self._tell("; ".join(filter(None, facts)))
         self._told = now
         self._before = counts["read"]
 

@@ -3,7 +3,7 @@
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -140,11 +140,10 @@ class PostWindow:
 
     def plain(self) -> dict[str, Any]:
         """The state to continue from, once the posts are on the disk."""
-        growing = Chunk(self.growing.number, self.growing.start, self._file.size)
         return {
             "position": self.position,
             "chunks": [asdict(chunk) for chunk in self.chunks],
-            "growing": asdict(growing),
+            "growing": asdict(replace(self.growing, size=self._file.size)),
         }
 
     def tidy(self) -> None:
