@@ -151,6 +151,13 @@ DISGUISES = {
     "lines through": lambda word: "".join(f"{letter}\u0336" for letter in word),
     "slashes": lambda word: "".join(f"{letter}\u0337" for letter in word),
     "heaps of accents": lambda word: "".join(f"{c}\u0323\u0317\u0301" for c in word),
+    "thousands": lambda word: "".join(f"{letter}\u0489" for letter in word),
+    "nothing between": "\u034f".join,
+    "ties over two": "\u0361".join,
+    "an accent and a ring": lambda word: "".join(f"{c}\u0301\u0488" for c in word),
+    "medieval letters": lambda word: "".join(f"{c}\u1dd4\u1ab2" for c in word),
+    "half marks": lambda word: "".join(f"{letter}\ufe22" for letter in word),
+    "Hebrew points": lambda word: "".join(f"{letter}\u05b8" for letter in word),
     "circles around": lambda word: "".join(f"{letter}\u20dd" for letter in word),
     "letters of flags": lambda word: "".join(
         f"{chr(0x1F1E6 + ord(letter) - 97)}\u200b" for letter in word
@@ -175,6 +182,8 @@ def test_letters_in_disguise_are_letters(disguise):
     [
         "ẹ́ yọ̀",  # Yoruba: one accent on a letter with a dot below
         "Việt Nam",
+        "příští",  # three accents in a row
+        "שָׁלוֹם",
         "за́мок",  # the stress of a Russian word
         "οσα και",
         "оса",  # all its letters look like Latin ones
@@ -190,6 +199,12 @@ def test_accents_scripts_and_signs_of_their_own_stay(text):
     chunks = unicodedata.normalize("NFC", text).split()
     assert [clean(chunk) for chunk in chunks] == chunks
     assert joined_letters(text) == text
+
+
+def test_underlined_words_keep_their_accents():
+    """Lines under letters go, while the accents of the language stay."""
+    underlined = "".join(f"{letter}\u0332" for letter in "příští")
+    assert clean(underlined) == unicodedata.normalize("NFC", "příští")
 
 
 def test_a_latin_letter_in_a_cyrillic_word_is_cyrillic():

@@ -17,6 +17,7 @@ from siamese_news.data.columns import ResultMeta, ResultRow
 from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import LINE_CAP, decode_whole, read_lines
 from siamese_news.data.records import clean_text
+from siamese_news.data.trec import rows_of
 from siamese_news.errors import InputError
 from siamese_news.utils.checked_json import fitting
 from siamese_news.utils.files import expect_regular, for_arrow, open_binary, reading
@@ -181,13 +182,8 @@ def result_rows(
     elif ending in (".csv", ".tsv"):
         yield from _csv_rows(path, "\t" if ending == ".tsv" else ",")
     elif ending in _TREC:
-        for number, line in read_lines(path):
-            values = line.split()
-            if len(values) != len(_TREC_COLUMNS):
-                raise InputError(
-                    f"{path}:{number}: {len(values)} fields, expected 6 of a run"
-                )
-            yield f"{path}:{number}", dict(zip(_TREC_COLUMNS, values, strict=True))
+        for location, values in rows_of(path, "query Q0 document rank score tag"):
+            yield location, dict(zip(_TREC_COLUMNS, values, strict=True))
     else:
         raise InputError(
             f"{path}: unknown format; expected a name that ends with .parquet, .jsonl, .csv, .tsv, "

@@ -111,11 +111,19 @@ _FRAMED_WORD = re.compile(
 )
 # Letters of flags with invisible signs between them spell words.
 _SPELLED = re.compile("[\U0001f1e6-\U0001f1ff](?=\u200b)")
-# Lines through and under letters; two accents on a letter that has no character of its own.
-_LINES = re.compile(
-    r"[\u0305\u0332-\u0338\u033f\u035f]++|(?<=[^\W\d_])[\u20d0-\u20f0]++"
+# Marks of no spelling: lines through and under letters, those over two letters, rings around
+# letters, the rows of marks for dialects and medieval writing, and those of other scripts on Latin.
+_ORNAMENTS = re.compile(
+    r"[\u0305\u0332-\u0338\u033f\u035c-\u0362\u0488\u0489\u1ab0-\u1aff\u1dc0-\u1dff\ua66f-\ua672"
+    r"\ufe20-\ufe2f]++|(?<=[^\W\d_]|[\u0300-\u036f])[\u20d0-\u20f0]++"
+    rf"|(?<=[A-Za-z])(?:(?![\u0300-\u036f])[{MARKS}])++"
 )
+# Two accents on a letter that has no character of its own; accents on four letters in a row or on
+# all of a word, which tell only where there were ornaments as well.
 _HEAPED = re.compile("[\u0300-\u036f]{2}")
+_ON_EACH = re.compile(
+    r"(?:[^\W\d_][\u0300-\u036f]++){4}|\A(?:[^\W\d_][\u0300-\u036f]++){2,}+\Z"
+)
 _ACCENTS = re.compile("[\u0300-\u036f]++")
 # Letters of two scripts in one word, and those that look alike.
 _MIXED = re.compile("[A-Za-z][\u0370-\u052f]|[\u0370-\u052f][A-Za-z]")
@@ -130,7 +138,7 @@ _LONE = re.compile(r"(?<!\S)(?:\w (?=\w(?!\S))){2,}\w(?!\S)")
 # Controls, bidi and other invisible signs, surrogates and non-characters go. A joiner stays where
 # it holds an emoji together, and the tags U+E0020.. stay for the flags.
 _INVISIBLE = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    r"[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f"
     rf"\ufeff\ufff0-\uffff\ud800-\udfff]++|(?<={_IN})\u200d"
 )
 
@@ -140,7 +148,8 @@ def clean(chunk: str) -> str:
 
     With East Asian letters or forms of width in it, it is NFKC: half and full width are one.
     Letters in the styles of mathematics, and words in circles and the like, become plain letters, as
-    do letters with lines or heaps of accents; look-alikes of another script in a word become its own.
+    do letters with lines, rings or heaps of accents; look-alikes of another script in a word become
+    its own.
     ``&nbsp;`` and the like become whitespace, so the result may hold several chunks.
     """
     if "&" in chunk and ";" in chunk:
@@ -157,8 +166,10 @@ def clean(chunk: str) -> str:
     plain = _FRAMED_WORD.sub(
         lambda match: match[0].replace("\ufe0f", "").translate(_FRAMED), plain
     )
-    plain = _LINES.sub("", plain)
-    if _HEAPED.search(plain):
+    plain, ornaments = _ORNAMENTS.subn("", plain)
+    if _HEAPED.search(plain) or (
+        ornaments and _ON_EACH.search(normalized("NFD", plain))
+    ):
         plain = _ACCENTS.sub("", normalized("NFD", plain))
     return _LETTERS.sub(_of_one_script, plain) if _MIXED.search(plain) else plain
 

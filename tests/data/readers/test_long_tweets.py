@@ -10,21 +10,24 @@ LONG = (
 )
 
 
-def archive(folder, tweets, notes):
+def archive(folder, tweets, notes, hours=()):
+    """An archive with a tweet an hour from eight on, and notes of these hours or without a date."""
     rows = [
         {
             "tweet": {
                 "id_str": id,
                 "full_text": text,
-                "created_at": "Mon Mar 02 08:00:00 +0000 2026",
+                "created_at": f"Mon Mar 02 {8 + number:02}:00:00 +0000 2026",
             }
         }
-        for id, text in tweets
+        for number, (id, text) in enumerate(tweets)
     ]
     (folder / "tweets.js").write_text("window.YTD.tweets.part0 = " + json.dumps(rows))
     long = [
         {"noteTweet": {"noteTweetId": id, "core": {"text": text}}} for id, text in notes
     ]
+    for note, hour in zip(long, hours, strict=False):
+        note["noteTweet"]["createdAt"] = f"2026-03-02T{hour:02}:00:00.412Z"
     (folder / "note-tweet.js").write_text(
         "window.YTD.note_tweet.part0 = " + json.dumps(long)
     )
@@ -54,8 +57,66 @@ def test_a_long_post_is_one_post_with_its_whole_text(tmp_path):
         }
 
 
+def whole_texts(folder):
+    return [post.text.rpartition(" ")[2] for post in open_posts([folder])]
+
+
+def test_of_notes_that_begin_alike_the_date_decides(tmp_path):
+    cut = f"{LONG[:270]}… https://t.co/b2"
+    tweets = [(str(id), cut) for id in (21, 22, 23)]
+    notes = [("7", f"{LONG} later"), ("8", f"{LONG} earlier")]
+    archive(tmp_path, tweets, notes, hours=(9, 8))
+    # The note of the third, at ten, is not in the archive.
+    assert whole_texts(tmp_path) == ["earlier", "later", "https://t.co/b2"]
+
+
+def test_without_dates_a_beginning_of_two_notes_decides_nothing(tmp_path):
+    cut = f"{LONG[:270]}… https://t.co/b2"
+    differing = (
+        LONG[:200] + "and then, at last, the sluice of the old mill gave way." * 3
+    )
+    archive(
+        tmp_path,
+        [("21", cut), ("22", f"{differing[:270]}… https://t.co/b3")],
+        [("7", f"{LONG} one"), ("8", f"{LONG} two"), ("9", f"{differing} three")],
+    )
+    # All of the text before the cut counts, not only its first words.
+    assert whole_texts(tmp_path) == ["https://t.co/b2", "three"]
+
+
+def test_a_file_of_long_posts_is_not_said_to_be_skipped(tmp_path):
+    archive(tmp_path, [("17", "river")], [("17", "river, the whole")])
+    (tmp_path / "like.js").write_text("window.YTD.like.part0 = []")
+    stream = open_posts([tmp_path])
+    assert [path.name for path in stream.skipped.unknown] == ["like.js"]
+    assert stream.detected[0].remarks == ()
+
+
+def test_what_is_no_file_of_long_posts_is_named(tmp_path):
+    archive(tmp_path, [("17", "river")], [])
+    path = tmp_path / "note-tweet.js"
+    secret = tmp_path / "secret.txt"
+    for content, problem in (
+        ("", "is empty"),
+        ("my password", "damaged file"),
+        (None, "no such"),
+    ):
+        path.unlink()
+        secret.unlink(missing_ok=True)
+        if content is not None:
+            secret.write_text(content)
+        path.symlink_to(secret)
+        stream = open_posts([tmp_path / "tweets.js"])
+        assert [post.text for post in stream] == ["river"]
+        (remark,) = stream.detected[0].remarks
+        assert f"{path}: " in remark and problem in remark and "password" not in remark
+
+
 def test_an_archive_with_a_damaged_file_of_long_posts_is_read(tmp_path):
     archive(tmp_path, [("17", "river")], [("17", "river, the whole")])
     path = tmp_path / "note-tweet.js"
     path.write_text(path.read_text()[:-9])
-    assert [post.id for post in open_posts([tmp_path])] == ["17"]
+    stream = open_posts([tmp_path])
+    assert [post.id for post in stream] == ["17"]
+    (remark,) = stream.detected[0].remarks
+    assert f"{path}: damaged file" in remark

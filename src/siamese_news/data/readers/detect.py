@@ -222,7 +222,7 @@ class Detected:
             assert self.known_format is not None
             convert = self.known_format.converter(self.names, self.flat)
             if self.known_format.name == ARCHIVE:
-                convert = with_long_texts(convert, long_texts(Path(self.source)))
+                convert = with_long_texts(convert, long_texts(Path(self.source))[0])
             user_fields = {"created_at": self.choice.date_field, **user_fields}
         chosen = {
             target: name for target, name in user_fields.items() if name is not None
@@ -629,6 +629,8 @@ class _Look:
             description = platform.name
             text = platform.text_field
             own_id = platform.id_field
+            if platform.name == ARCHIVE:
+                remarks = long_texts(Path(self.name))[1]
             if platform.columns is not None:
                 flat, remarks = checked(
                     platform.columns.fields(names), records, location
