@@ -118,7 +118,21 @@ def test_a_box_is_next_to_its_words_and_a_command_is_there_before_a_search(
     assert len(boxes) >= 2
     assert all(0 <= gap <= 16 and size <= 24 for gap, size in boxes), boxes
     command = page.locator("#command").inner_text()
-    assert "siamese-news filter --articles inputs/articles" in command
+    assert "none yet: add an article" in command
+    story = {
+        "name": "story.txt",
+        "mimeType": "text/plain",
+        "buffer": b"The weir gave way.",
+    }
+    posts = b"id,text\n1,the weir of the mill gave way\n"
+    for kind, file in (
+        ("articles", story),
+        ("posts", {"name": "p.csv", "mimeType": "text/csv", "buffer": posts}),
+    ):
+        page.locator(f".drop[data-kind={kind}] input[type=file]").set_input_files(file)
+        page.locator(f"#{kind}-files", has_text=file["name"]).wait_for()
+    command = page.locator("#command").inner_text()
+    assert "filter --articles inputs/articles --posts inputs/posts" in command
     assert "--threshold 0.05" in command
     until(page, "document.documentElement.scrollWidth <= innerWidth")
 

@@ -288,3 +288,23 @@ def test_a_file_is_not_the_folder_of_a_project(tmp_path):
     (tmp_path / "file.csv").touch()
     with pytest.raises(InputError, match="is a file; expected the folder of a project"):
         Project(tmp_path / "file.csv")
+
+
+def test_the_command_before_a_search_names_what_was_given(tmp_path):
+    """From the command line, then what is uploaded; nothing that is empty is named."""
+    for name, text in (("weir.txt", ARTICLE), ("dump.csv", "id,text\n1,the weir\n")):
+        (tmp_path / name).write_text(text)
+    folder = tmp_path / "storm"
+    search = Search(Project(folder, articles=[str(tmp_path / "weir.txt")]))
+    assert search.command == ""
+    project = Project(
+        folder, [str(tmp_path / "weir.txt")], posts=[str(tmp_path / "dump.csv")]
+    )
+    command = Search(project).command
+    assert (
+        f"filter --articles {tmp_path}/weir.txt --posts {tmp_path}/dump.csv" in command
+    )
+    assert "inputs/" not in command and "--out found.parquet" in command
+    project.paste(ARTICLE)
+    command = Search(project).command
+    assert f"--articles inputs/articles --articles {tmp_path}/weir.txt" in command

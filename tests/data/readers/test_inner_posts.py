@@ -108,3 +108,69 @@ def test_a_document_that_is_nested_too_deeply_says_so(tmp_path, indent):
     path.write_text(json.dumps([reply], indent=indent))
     with pytest.raises(InputError, match="dump.json: nested deeper than 500 levels"):
         open_posts([path])
+
+
+def test_a_single_object_that_is_a_post_is_one(tmp_path):
+    """Nothing is lost, though the object is in no list, and a bad one costs only itself."""
+    rows = [
+        {
+            "id": f"n{n}",
+            "body": f"seen {n}",
+            "quote": {"post": {"uri": f"q{n}", "body": f"pump {n}" if n else 5}},
+            "parent": {
+                "id": f"p{n}",
+                "body": "sluice",
+                "parent": {"id": "r", "body": "root"},
+            },
+            "card": {"headline": "A weir gives way", "site": "courier.example"},
+            "author": {"id": 4, "description": "a keeper of weirs"},
+            "likes": {"count": 4, "top": {"id": "9"}},
+        }
+        for n in range(2)
+    ]
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(rows))
+    stream = open_posts([path])
+    posts = {post.id: post for post in stream}
+    assert posts.keys() == {"n0", "n1", "q1", "p0", "p1", "r"}
+    assert posts["q1"].text == "pump 1"
+    # What a post shows or answers does not answer it.
+    assert "reply_to" not in posts["q1"].metadata
+    assert stream.counts.reasons == {"no text": 1, "duplicate id": 1}
+    (remark,) = stream.detected[0].remarks
+    assert "'card'" in remark and "author" not in remark and "likes" not in remark
+
+
+def test_the_words_of_a_discord_embed_include_its_fields(tmp_path):
+    message = {
+        "id": "71",
+        "type": "Default",
+        "timestamp": "2026-03-02T08:00:00+00:00",
+        "content": "bot",
+        "author": {"name": "gauge"},
+        "embeds": [
+            {"title": "Tansy Mill", "fields": [{"name": "Level", "value": "4.2 m"}]},
+            {"description": "rising", "fields": None},
+        ],
+    }
+    path = tmp_path / "channel.json"
+    path.write_text(json.dumps({"messages": [message]}))
+    (post,) = open_posts([path])
+    assert post.text.splitlines() == ["bot", "Tansy Mill", "Level", "4.2 m", "rising"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "ID публикации,Текст комментария,Дата и время",
+        "Номер,Содержание,Дата создания",
+        "メッセージID,メッセージ,日時",
+        "评论ID,评论内容,发布时间",
+    ],
+)
+def test_headers_of_other_scripts_are_known(tmp_path, header):
+    path = tmp_path / "table.csv"
+    path.write_text(f"{header}\nn1,the weir,2026-03-02 08:00\n")
+    (post,) = open_posts([path])
+    assert (post.id, post.text) == ("n1", "the weir")
+    assert post.metadata["created_at"] == "2026-03-02T08:00:00Z"

@@ -218,7 +218,8 @@ def _search_values(desk: Desk) -> dict[str, Any]:
 
 
 def _inputs(desk: Desk, kind: str) -> dict[str, Any]:
-    return {"html": pages.piece("_inputs", kind=kind, inputs=desk.project.inputs(kind))}
+    html = pages.piece("_inputs", kind=kind, inputs=desk.project.inputs(kind))
+    return {"html": html, "command": desk.search.command}
 
 
 def _take_input(desk: Desk, values: Values, file: Path) -> dict[str, Any]:

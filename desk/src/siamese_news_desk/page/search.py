@@ -174,8 +174,18 @@ class Search:
 
     @property
     def command(self) -> str:
-        """The command line of the current search; empty before the first one."""
-        return self._line(self.query)
+        """The command line of the current search; before the first one, of what was named so far.
+
+        It is empty without articles or posts.
+        """
+        query = self.query
+        with suppress(InputError):
+            query = query or query_of(
+                self._project,
+                self._project.config()["options"],
+                self._project.folder / "found.parquet",
+            )
+        return self._line(query)
 
     def command_to(self, threshold: float, out: Path, *, ids_only: bool) -> str:
         """The command line that writes the list from a threshold on."""

@@ -40,14 +40,17 @@ Converted = (
 # A record's post; `DELETED` if its text is; None for other records (likes); a list for a page.
 Convert = Callable[[Record], Converted]
 
-# Best first, written as `normal` returns them; English names, then those of German, Spanish, French
-# and Portuguese tables.
+# Best first, written as `normal` returns them; English names, then those of German, Spanish,
+# French, Portuguese, Russian, Japanese and Chinese tables.
 BODIES = tuple(
     """
     beitragstext inhalt nachricht beitrag kommentar texto contenido mensaje publicacion
     comentario texte contenu commentaire conteudo mensagem publicacao postagem texto_del_tweet
-    texte_du_tweet texto_do_tweet tweettext текст сообщение комментарий 本文 テキスト 投稿内容 コメント
-    微博正文 正文 内容
+    texte_du_tweet texto_do_tweet tweettext text_der_nachricht text_des_beitrags texto_del_mensaje
+    texte_du_message texto_da_mensagem текст текст_сообщения текст_поста текст_комментария
+    текст_публикации текст_записи сообщение комментарий пост публикация запись содержание содержимое
+    本文 投稿本文 テキスト 投稿内容 メッセージ コメント 微博正文 正文 内容 文本
+    评论内容 消息内容 帖子内容
     """.split()
 )
 # full_text before text: where a dump has both, `text` is cut off.
@@ -66,8 +69,10 @@ IDS = tuple(
     beitrag_id nachrichten_id kommentar_id identificador id_tweet id_post id_publicacion
     id_de_publicacion id_de_la_publicacion id_mensaje id_comentario id_del_tweet identifiant
     id_publication id_de_publication id_de_la_publication id_message id_commentaire id_du_tweet
-    id_publicacao id_da_publicacao id_postagem id_mensagem id_do_tweet ид id_поста id_сообщения
-    投稿id ツイートid 微博id
+    id_publicacao id_da_publicacao id_postagem id_mensagem id_do_tweet ид идентификатор id_поста
+    id_сообщения id_комментария id_публикации id_записи ид_поста ид_сообщения ид_комментария
+    номер_сообщения номер_поста номер 投稿id ツイートid メッセージid コメントid
+    微博id 评论id 消息id 帖子id
     """.split()
 )
 TITLES = (
@@ -94,7 +99,8 @@ METADATA: Mapping[str, Sequence[str]] = {
             fecha_de_creacion creado_el publicado_el date_de_publication date_publication
             date_de_creation cree_le publie_le data_de_publicacao data_da_publicacao
             data_publicacao data_de_criacao criado_em publicado_em data_hora data
-            дата дата_публикации время 日付 日時 投稿日時 投稿日 发布时间 发布日期
+            дата дата_публикации дата_и_время дата_сообщения дата_создания дата_отправки время
+            время_публикации 日付 日時 投稿日時 投稿日 发布时间 发布日期
         """,
         "edited_at": """
             edited_at editedat last_edited_at edited edit_date edited_timestamp editedtimestamp
@@ -105,7 +111,7 @@ METADATA: Mapping[str, Sequence[str]] = {
             author author_username username user_name screen_name user_screen_name user handle
             page_name author_name from_user autor autorin verfasser nutzername benutzername
             usuario nombre_de_usuario auteur utilisateur nom_d_utilisateur nome_de_usuario
-            автор пользователь ユーザー名 投稿者 用户昵称
+            автор автор_сообщения имя_пользователя пользователь отправитель ユーザー名 投稿者 用户昵称
         """,
         "url": "url link expanded_url enlace lien",
         "permalink": "permalink post_url tweet_url status_url",

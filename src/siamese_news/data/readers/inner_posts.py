@@ -1,10 +1,14 @@
 """Posts inside posts of a JSON that is of no known format: comments, replies, answers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.fields import (
+    METADATA,
+    TEXTS,
+    TITLES,
     Choice,
     Convert,
     Converted,
@@ -13,6 +17,7 @@ from siamese_news.data.readers.fields import (
     UnknownFields,
     find_fields,
     generic,
+    normal,
 )
 from siamese_news.data.readers.formats import each
 from siamese_news.data.readers.values import Deleted, inside
@@ -20,14 +25,18 @@ from siamese_news.data.records import Post
 
 ListPath = tuple[str, ...]
 
+# Objects that describe a post or where it was written, and fields by which others have words.
+_ABOUT = {"metadata", *METADATA["author"], *METADATA["channel"]}
+_WORDS = {*TEXTS, *TITLES, "description"}
+
 
 def inner_posts(
     records: Sequence[Record], location: str
 ) -> tuple[dict[ListPath, Fields], list[str]]:
-    """The fields of the objects in lists that are posts themselves, and a remark on other lists.
+    """The fields of the inner objects that are posts themselves, and a remark on others.
 
-    A list is a field of the records, or of an object that is one of their fields; or of an object
-    in such a list, at any depth.
+    They are in lists, or single ones with words. A list or an object is a field of the records, or
+    of an object that is one of their fields; or of an object in such a list, at any depth.
     """
     objects: dict[ListPath, list[Record]] = {}
     for path, item in _objects(records):
@@ -43,17 +52,24 @@ def inner_posts(
     remark = (
         f"{location}: not read: the objects in {unread}, which have no text or no id"
     )
-    return posts, [remark] * bool(unread)
+    # Those in an object that is a post are found with it.
+    outer = {p: f for p, f in posts.items() if not {p[:1], p[1:]} <= posts.keys()}
+    return outer, [remark] * bool(unread)
 
 
 def _objects(records: Iterable[Record]) -> Iterator[tuple[ListPath, Record]]:
     pending = list(records)
     while pending:
         for name, value in pending.pop().items():
-            lists: dict[ListPath, Any] = {(name,): value}
+            places: dict[ListPath, Any] = {(name,): value}
             if isinstance(value, dict):
-                lists = {(name, key): inner for key, inner in value.items()}
-            for path, items in lists.items():
+                places |= {(name, key): inner for key, inner in value.items()}
+            for path, items in places.items():
+                # An object about the author has an id, and may have words.
+                if isinstance(items, dict) and normal(name) not in _ABOUT:
+                    words = (n for n, v in items.items() if isinstance(v, str))
+                    if not _WORDS.isdisjoint(map(normal, words)):
+                        yield path, items
                 for item in items if isinstance(items, list) else ():
                     if isinstance(item, dict):
                         pending.append(item)
@@ -61,30 +77,23 @@ def _objects(records: Iterable[Record]) -> Iterator[tuple[ListPath, Record]]:
 
 
 def with_inner_posts(convert: Convert, inner: Mapping[ListPath, Fields]) -> Convert:
-    """Posts, each with those inside it; these answer it unless they say which post they answer."""
+    """Posts, each with those inside it; in lists these answer it unless they say what they answer."""
     converters = {path: generic(fields) for path, fields in inner.items()}
 
     def converted(record: Record, convert_record: Convert = convert) -> Converted:
-        answers: list[Post | BadRow | Deleted | None] = []
+        posts: list[Post | BadRow | Deleted | None] = []
         for path, convert_inner in converters.items():
             items = inside(record, *path)
-            for item in items if isinstance(items, list) else ():
+            for item in items if isinstance(items, list) else [items]:
                 if isinstance(item, dict):
-                    posts = converted(item, convert_inner)
-                    answers += posts if isinstance(posts, list) else [posts]
-        if not answers:
-            return convert_record(record)
-        (opening,) = each(convert_record, [record])
-        if not isinstance(opening, Post):
-            return [opening, *answers]
-        return [
-            opening,
-            *(
-                Post(post.id, post.text, {"reply_to": opening.id, **post.metadata})
-                if isinstance(post, Post)
-                else post
-                for post in answers
-            ),
-        ]
+                    posts = posts or each(convert_record, [record])
+                    convert_item = partial(converted, convert_record=convert_inner)
+                    first, *inner_posts = each(convert_item, [item])
+                    opening = posts[0] if isinstance(items, list) else None
+                    if isinstance(opening, Post) and isinstance(first, Post):
+                        metadata = {"reply_to": opening.id, **first.metadata}
+                        first = Post(first.id, first.text, metadata)
+                    posts += [first, *inner_posts]
+        return posts or convert_record(record)
 
     return converted

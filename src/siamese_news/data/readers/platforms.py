@@ -831,7 +831,12 @@ def _from_discord(message: Record) -> Converted:
     cards = message.get("embeds") or ()
     words = [
         message.get("content"),
-        *(card.get(name) for card in cards for name in ("title", "description")),
+        *(
+            part.get(name)
+            for card in cards
+            for part in (card, *(card.get("fields") or ()))
+            for name in ("title", "description", "name", "value")
+        ),
     ]
     text = "\n".join(clean_text(word) for word in words if word)
     if not text and message.get("type") not in ("Default", "Reply"):

@@ -3,6 +3,15 @@ const state = one("#state");
 const form = one("#search-form");
 const uploading = new Set();
 
+const showCommand = (command) => {
+  const line = command || "# none yet: add an article and a file of posts";
+  one("#command code").textContent = `# in the project folder\n${line}\n`;
+};
+const showFiles = (kind, changed) => {
+  one(`#${kind}-files`).innerHTML = changed.html;
+  showCommand(changed.command);
+};
+
 const uploads = (kind, share) => {
   const bar = one(`.drop[data-kind=${kind}] + progress`);
   bar.hidden = share === null;
@@ -39,7 +48,7 @@ const upload = (kind, file) =>
     request.upload.addEventListener("progress", (event) => uploads(kind, event.loaded / (event.total || 1)));
     request.addEventListener("loadend", () => {
       uploads(kind, null);
-      if (request.status === 200) one(`#${kind}-files`).innerHTML = request.response.html;
+      if (request.status === 200) showFiles(kind, request.response);
       resolve(request.status === 200 ? "" : request.response?.error || `${file.name}: could not be uploaded. Upload the files of a folder, not the folder itself.`);
     });
     request.send(file);
@@ -117,7 +126,7 @@ document.addEventListener("click", async (event) => {
   if (!button) return;
   const { kind, remove } = button.dataset;
   const found = await ask(`/api/inputs/${kind}/${remove}`, { method: "DELETE" });
-  one(`#${kind}-files`).innerHTML = found.html;
+  showFiles(kind, found);
   if (kind === "posts" && !columns.hidden) columnsOf();
   one(`.drop[data-kind=${kind}] input`).focus();
 });
@@ -127,7 +136,7 @@ one("#paste").addEventListener("submit", async (event) => {
   const found = await send("/api/pasted", { text: one("#pasted").value });
   problem("");
   one("#pasted").value = "";
-  one("#articles-files").innerHTML = found.html;
+  showFiles("articles", found);
 });
 
 const time = (seconds) => (seconds < 90 ? `${Math.max(1, seconds)} s` : `${Math.round(seconds / 60)} min`);
@@ -176,9 +185,8 @@ form.addEventListener("submit", async (event) => {
   for (const box of all("input[type=checkbox]", form)) row[box.name] = box.checked;
   state.hidden = true;
   const started = await send("/api/search", row);
-  const command = one(".command");
-  command.open = true;
-  one("code", command).textContent = `# in the project folder\n${started.command}\n`;
+  one(".command").open = true;
+  showCommand(started.command);
   show({ state: "running", share: null, posts: 0 });
   watch();
 });
