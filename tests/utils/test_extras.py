@@ -555,6 +555,11 @@ PAGE = "<html><body><article><h1>A storm</h1><p>The storm took the roof of the s
             "raise ImportError('libgone.so.1: cannot open shared object file')",
             "which cannot be imported (libgone.so.1: cannot open shared object file); install",
         ),
+        (
+            "from dataclasses import dataclass\n@dataclass\nclass A:\n    b: int = 1\n    c: int",
+            "which cannot be imported (non-default argument 'c' follows",
+        ),
+        slow("1 / 0", "which cannot be imported (division by zero); install"),
     ],
 )
 def test_a_broken_package_is_not_called_absent(
@@ -574,6 +579,14 @@ def test_a_broken_package_is_not_called_absent(
     last = " ".join(done.stderr.split())
     assert f"needs {package}, {words}" in last
     assert "Traceback" not in last
+
+
+def test_an_error_of_a_function_of_a_package_is_none_of_its_import():
+    """Nor is one whose name only looks like that of a package."""
+    code = "def work(): raise NameError('torch is not defined', name='torch')"
+    exec(code, module := {"__name__": "torch"})
+    with pytest.raises(NameError), needs("train", "it"):
+        module["work"]()
 
 
 def test_a_module_that_an_installed_package_lacks_is_not_an_absent_package():

@@ -78,7 +78,7 @@ def _installed(*, trying: bool) -> None:
 
     try:
         import torch
-    except ImportError as error:
+    except Exception as error:  # whatever its code raises
         problem = import_problem(error, "torch", f"'{PACKAGE}[encoders]'")
         backend = f"only encoders and training need {problem}"
     else:

@@ -93,7 +93,7 @@ def open_foreign(folder: str | Path, library: str, name: str, **options: Any) ->
     package = library.replace("_", "-")
     try:
         loaded = getattr(importlib.import_module(library), name)
-    except ImportError as error:
+    except Exception as error:  # whatever its code raises
         problem = import_problem(error, library, f"'{PACKAGE}[bench]'")
         raise InputError(f"{folder}: is a model of {problem}") from error
     if library == "sentence_transformers":

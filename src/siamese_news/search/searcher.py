@@ -66,7 +66,7 @@ class Records(list[dict[str, Any]]):
         """A data frame with a row for each record; an `InputError` if pandas is not installed."""
         try:
             pandas = import_module("pandas")
-        except ImportError as error:
+        except Exception as error:  # whatever its code raises
             problem = import_problem(error, "pandas", "pandas")
             raise InputError(f"to_pandas needs {problem}") from error
         return pandas.DataFrame(self)

@@ -155,19 +155,19 @@ def optional(module: str, extra: str, feature: str, otherwise: str) -> Any:
     """
     try:
         return import_module(module)
-    except ImportError as error:
+    except Exception as error:  # whatever its code raises
         problem = import_problem(error, module, f"'{PACKAGE}[{extra}]'")
         raise InputError(f"{feature} needs {problem}, or {otherwise}") from error
 
 
-def import_problem(error: ImportError, module: str, install: str) -> str:
+def import_problem(error: Exception, module: str, install: str) -> str:
     """The package of a module, why it cannot be imported, and what to run.
 
     `install` is what brings a package that is not installed.
     """
     package = _distribution(module)
     if _absent(error):
-        lacking = _distribution(error.name or "")
+        lacking = _distribution(getattr(error, "name", ""))
         if lacking == package:
             return f"{package}, which is not installed; run pip install {install}"
         return f"{package}, which needs {lacking}, which is not installed; run pip install {lacking}"
@@ -216,30 +216,35 @@ def broken(packages: Sequence[str]) -> list[str]:
 def broken_package(error: BaseException | None) -> str | None:
     """A package of some extra that is installed and cannot be imported, and why; None for none.
 
-    The import failed in a file of that package: another package lacks, or a file of it is damaged.
+    The import failed in a file of that package: another package lacks, a file of it is damaged, or
+    its code raised any other error.
     """
-    while error is not None and not isinstance(error, ImportError):
-        error = error.__cause__
-    if error is None or isinstance(error, InputError):
+    if not isinstance(error, Exception) or isinstance(error, InputError):
         return None
-    # From our last line on: what called it, such as typer, imported nothing.
-    modules: list[str] = []
-    for module in _importers(error):
-        modules = [] if module.partition(".")[0] in OUR_MODULES else [*modules, module]
-    if not modules and error.name:
-        modules = [error.name]
-    for module in reversed(modules):
+    names = [error.name or ""] if isinstance(error, ImportError) else []
+    for module in reversed(_importing(error) or names):
         if _distribution(module) in _KNOWN:
             return import_problem(error, module, _distribution(module))
-    return None
+    return broken_package(error.__cause__)
 
 
-def _importers(error: BaseException | None) -> Iterator[str]:
-    """The modules whose code ran when an error was raised, the outermost first."""
-    step = None if error is None else error.__traceback__
+def _importing(error: Exception) -> list[str]:
+    """The modules that ran after our last line when an import failed, the outermost first.
+
+    What called our code, such as typer, imported nothing. An error that is no `ImportError` comes of
+    an import if the code outside of a module's functions ran.
+    """
+    modules: list[str] = []
+    at_top = False
+    step = error.__traceback__
     while step is not None:
-        yield str(step.tb_frame.f_globals.get("__name__") or "")
+        module = str(step.tb_frame.f_globals.get("__name__") or "")
+        is_ours = module.partition(".")[0] in OUR_MODULES
+        modules = [] if is_ours else [*modules, module]
+        in_module = step.tb_frame.f_code.co_name == "<module>"
+        at_top = not is_ours and (at_top or in_module)
         step = step.tb_next
+    return modules if at_top or isinstance(error, ImportError) else []
 
 
 def _distribution(module: str) -> str:
