@@ -305,7 +305,7 @@ def test_the_options_in_python_are_those_of_a_query():
 
 
 def test_a_number_of_posts_has_the_same_bounds_in_python_as_on_the_command_line():
-    for name in ("top", "second_look_posts", "threads"):
+    for name in ("top", "second_look_posts"):
         with pytest.raises(InputError, match=f"{name} is 0; .* from 1 on"):
             Query(**{name: 0})
 

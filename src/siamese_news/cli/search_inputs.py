@@ -105,12 +105,15 @@ def open_files(query: Query, **options: Any) -> "PostStream":
 
 def described(posts: "PostStream", max_lines: int = _SHOWN) -> list[str]:
     """At most so many files of posts with their formats and fields, and those left out."""
-    files = []
-    for file in posts.detected:
-        fields = f": text from '{file.text_field}', id from '{file.id_field}'"
-        files.append(
-            f"posts {file.source}: {file.described}{fields if file.text_field else ''}"
+    files = [
+        f"posts {file.source}: {file.described}"
+        + (
+            f": text from '{file.text_field}', id from '{file.id_field}'"
+            if file.text_field
+            else ""
         )
+        for file in posts.detected
+    ]
     columns = [
         f"{path}: skipped; it is a results file of this program"
         for path in posts.skipped.our_files

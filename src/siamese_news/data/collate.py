@@ -33,12 +33,10 @@ def share(batch: Batch, *, world: int) -> list[Batch]:
             ranks[rank].append(group)
     target = min(sum(len(posts) for _, posts in groups) for groups in ranks)
     for groups in ranks:
-        surplus = sum(len(posts) for _, posts in groups) - target
-        while surplus > 0:
+        for _ in range(sum(len(posts) for _, posts in groups) - target):
             largest = max(range(len(groups)), key=lambda index: len(groups[index][1]))
             article, posts = groups[largest]
             groups[largest] = (article, posts[:-1])
-            surplus -= 1
     return ranks
 
 

@@ -48,9 +48,8 @@ def evaluate_system(
     `bootstrap` is the number of samples for the intervals over articles; 0 for none.
     """
     blocks = make_blocks(test.articles, test.posts)
-    article_ids = [article.id for article in test.articles]
-    if test.one_story:
-        article_ids = list(test.qrels)[:1]
+    of_articles = [article.id for article in test.articles]
+    article_ids = list(test.qrels)[:1] if test.one_story else of_articles
 
     def mean() -> Iterator[tuple[int, np.ndarray]]:
         for start, scores in blocks():

@@ -176,11 +176,10 @@ class PoolCounts:
 
     def typical(self, weights: TermWeights) -> list[float]:
         """Root mean square length of the posts' vectors, of words and of pairs."""
-        squares = []
-        for counts, table in zip(self.counts, weights.tables, strict=True):
-            weight_of_counter = np.resize(table, len(counts))
-            squares.append(float((counts * weight_of_counter**2).sum()))
-        of_words, of_unknown, of_pairs = squares
+        of_words, of_unknown, of_pairs = (
+            float((counts * np.resize(table, len(counts)) ** 2).sum())
+            for counts, table in zip(self.counts, weights.tables, strict=True)
+        )
         sums = [of_words + of_unknown, of_pairs]
         return [float(np.sqrt(total / max(self.posts, 1))) or 1.0 for total in sums]
 

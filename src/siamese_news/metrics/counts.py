@@ -66,11 +66,11 @@ class RankingCounts:
     def compute(self) -> dict[str, float]:
         """Pooled AP (micro) and AUC; AUC only where there is a pair that is not relevant."""
         once = np.ones((1, len(self._positives)))
-        figures = {}
-        for name, values in self.weighted(once).items():
-            if not np.isnan(values[0]):
-                figures[name] = float(values[0])
-        return figures
+        return {
+            name: float(values[0])
+            for name, values in self.weighted(once).items()
+            if not np.isnan(values[0])
+        }
 
     def weighted(self, weights: np.ndarray) -> dict[str, np.ndarray]:
         """Pooled AP and AUC with each article's pairs counted `weights` times.

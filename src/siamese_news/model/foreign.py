@@ -184,13 +184,14 @@ def _allocated(path: Path) -> int:
     """
     with suppress(Exception):  # the library says what is wrong with the settings
         import torch
-        import transformers
 
+        # It comes with sentence-transformers.
+        transformers = importlib.import_module("transformers")
         config = transformers.AutoConfig.from_pretrained(
             path, local_files_only=True, trust_remote_code=False
         )
         with torch.device("meta"):
-            model = transformers.AutoModel.from_config(config)  # type: ignore[no-untyped-call]
+            model = transformers.AutoModel.from_config(config)
         return sum(a.numel() for a in chain(model.parameters(), model.buffers()))
     return 0
 

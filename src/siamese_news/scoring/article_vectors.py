@@ -217,19 +217,21 @@ class ArticleVectors:
         """
         articles = self._articles
         texts = [articles.ids[row] for row in rows]
-        factors_of_articles = None
-        if articles.factors is not None:
-            factors_of_articles = [articles.factors[row] for row in rows]
-        unexpanded = weights.articles(texts, self.columns, factors_of_articles)
+        factors_of_texts = (
+            None
+            if articles.factors is None
+            else [articles.factors[row] for row in rows]
+        )
+        unexpanded = weights.articles(texts, self.columns, factors_of_texts)
         is_expanded = np.array([bool(lists[row]) for row in rows], bool)
         if not is_expanded.any():
             return Group(weights, rows, unexpanded, unexpanded)
 
         expanded = rows[is_expanded]
         lists_of_posts = [lists[row] for row in expanded]
-        factors_of_posts = None
-        if factors is not None:
-            factors_of_posts = [factors[row] for row in expanded]
+        factors_of_posts = (
+            None if factors is None else [factors[row] for row in expanded]
+        )
         means = mean_vectors(
             articles.terms, weights, lists_of_posts, self.columns, factors_of_posts
         )

@@ -151,9 +151,8 @@ class PassageScores:
 
 def _excess(closeness: Floats, rank: int) -> Floats:
     """(P,) how much closer each post is than the one at this rank, or than 0 in a shorter list."""
-    floor = 0.0
-    if len(closeness) >= rank:
-        floor = np.partition(closeness, -rank)[-rank]
+    is_full = len(closeness) >= rank
+    floor = np.partition(closeness, -rank)[-rank] if is_full else 0.0
     return np.maximum(closeness - floor, 0.0)
 
 

@@ -209,9 +209,8 @@ def what_was_learned(
     sentences = []
     focused = int((degrees > 0).sum())
     if focused:
-        whose = f"{focused} of {len(degrees)} seeds"
-        if len(degrees) == 1:
-            whose = "the seed"
+        several = f"{focused} of {len(degrees)} seeds"
+        whose = several if len(degrees) > 1 else "the seed"
         sentences.append(
             f"the pool is mostly about the story of {whose}, so rare words count"
         )

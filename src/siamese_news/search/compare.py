@@ -113,8 +113,8 @@ def words_of(groups: Sequence[Iterable[str]]) -> list[list[Word]]:
     distinctive: list[list[Word]] = []
     for number, group in enumerate(texts):
         z = odds[number] / errors[number]
-        order = np.lexsort((np.arange(len(terms)), -z))
-        order = order[: _LISTED if len(group) >= FEW else 0]
+        listed = _LISTED if len(group) >= FEW else 0
+        order = np.lexsort((np.arange(len(terms)), -z))[:listed]
         columns = [
             counts[number],
             complement[number],

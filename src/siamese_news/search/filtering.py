@@ -148,10 +148,8 @@ def filter_remarks(opened: OpenQuery, outcome: Outcome) -> list[str]:
     if query.threshold is None:
         threshold = f"{query.min_score:g}"
     else:
-        score = "no score here"
-        if cut.score is not None:
-            score = f"a score of {cut.score:.3f} here"
-        threshold = f"{query.threshold:g} of relevance ({score})"
+        score = "no score" if cut.score is None else f"a score of {cut.score:.3f}"
+        threshold = f"{query.threshold:g} of relevance ({score} here)"
     scores = outcome.scores
     return [
         *share_remarks(outcome.listed, outcome.searched, threshold, scores),

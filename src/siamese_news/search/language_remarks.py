@@ -101,8 +101,7 @@ class SearchLanguages:
             languages = [
                 n for n, share in foreign.items() if n != UNKNOWN and share >= _NAMED
             ]
-            languages = languages[:3]
-            named_shares = [f"'{name}' {foreign[name]:.0%}" for name in languages]
+            named_shares = [f"'{name}' {foreign[name]:.0%}" for name in languages[:3]]
             if foreign.get(UNKNOWN, 0.0) >= _NAMED:
                 named_shares.append(
                     f"{foreign[UNKNOWN]:.0%} in a language that cannot be told"

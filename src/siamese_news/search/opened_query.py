@@ -145,8 +145,7 @@ class OpenQuery:
     def second_look(self) -> SecondLook | None:
         """The model that reads the best posts again, loaded on first use."""
         query = self.query
-        folder = query.reads_again
-        if folder is None:
+        if (folder := query.reads_again) is None:
             return None
         return SecondLook(folder, self.seeds, query.second_look_posts)
 
@@ -156,12 +155,10 @@ class OpenQuery:
         kinds = {words: total[name] for name, words in ABOUT.items() if total[name]}
         if not kinds:
             return ""
-        decisions = list(kinds)
-        if len(kinds) > 1:
-            decisions = [
-                f"{words} for {n} of {total.total()} seeds"
-                for words, n in kinds.items()
-            ]
+        decisions = [
+            f"{words} for {n} of {total.total()} seeds" if len(kinds) > 1 else words
+            for words, n in kinds.items()
+        ]
         reason = (
             ", as the seeds and the pool suggest" if self.query.about == "auto" else ""
         )
@@ -169,11 +166,9 @@ class OpenQuery:
 
     def findings(self, summary: Sequence[str], scorer: Scorer) -> list[str]:
         """The summary of a pool, what was looked for, and the number of posts without a date."""
-        lines = [*summary, self.decided(scorer)]
-        if self.query.reads_again == SHIPPED_STAR:
-            lines.append(
-                "The star reads the best posts again (--second-look none: it does not)."
-            )
+        star = "The star reads the best posts again (--second-look none: it does not)."
+        by_star = self.query.reads_again == SHIPPED_STAR
+        lines = [*summary, self.decided(scorer), star if by_star else ""]
         window = self.window
         if window.undated:
             total = window.undated + window.dated

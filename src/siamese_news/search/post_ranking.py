@@ -167,9 +167,8 @@ class Ranking:
 
     def remarks(self) -> list[str]:
         """Warnings about lists that say little; there must be a post."""
-        names = ["the seeds"]
-        if not self.seeds.one_story:
-            names = [article.id for article in self.seeds.articles]
+        ids = [article.id for article in self.seeds.articles]
+        names = ["the seeds"] if self.seeds.one_story else ids
         best = (int(scores.max()) / MILLION for scores in self._scores)
         remarks = order_remarks(self.scores, dict(zip(names, best, strict=True)))
         if self.seeds.distinct:

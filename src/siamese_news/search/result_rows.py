@@ -52,9 +52,8 @@ def finished_rows(
     is_small = count <= CLUSTERED
     several = seeds.one_story and len(seeds.articles) > 1
     bare = query.format == "trec"
-    clusters: dict[str, tuple[int, int]] = {}
-    if query.dedupe or (is_small and not bare):
-        clusters = clusters_of(list(posts()))
+    has_clusters = query.dedupe or (is_small and not bare)
+    clusters = clusters_of(list(posts())) if has_clusters else {}
     tell = is_small and query.format not in ("trec", "table")
     for rows in lists:
         seen: set[int | None] = set()

@@ -113,9 +113,7 @@ class Seeds:
         `upper` and `lower` are (A, P) bounds of the scores of the articles and the negatives.
         """
         count = len(self.articles)
-        result = upper[:count]
-        if self.one_story:
-            result = self._one(result)[None]
+        result = self._one(upper[:count])[None] if self.one_story else upper[:count]
         if self.negatives:
             result = result - self._one(lower[count:])
         return result

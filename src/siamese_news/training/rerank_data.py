@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -280,11 +281,9 @@ class Pairs(IterableDataset[IdBatch]):
 
     def _batches_by_query(self) -> list[Rows]:
         """The rows of each batch; two batches of a topic become one where the last has one row."""
-        batches: list[Rows] = []
         ends = np.flatnonzero(np.diff(self.query)) + 1
-        for topic in np.split(np.arange(len(self.query)), ends):
-            batches += self._batches_of(topic)
-        return batches
+        topics = np.split(np.arange(len(self.query)), ends)
+        return list(chain.from_iterable(map(self._batches_of, topics)))
 
     def _batches_of(self, rows: Rows) -> list[Rows]:
         """The rows in batches, of which the last has two rows: batch normalization needs them."""
@@ -296,14 +295,10 @@ class Pairs(IterableDataset[IdBatch]):
     def ends_of_queries(self) -> list[int]:
         """With `by_query`, the number of batches after which each topic has been served."""
         last_queries = [int(self.query[rows[-1]]) for rows in self._batches_by_query()]
-        following = [*last_queries[1:], None]
-        return [
-            number
-            for number, (query, next_query) in enumerate(
-                zip(last_queries, following, strict=True), start=1
-            )
-            if query != next_query
-        ]
+        ends: list[int] = (
+            np.flatnonzero(np.diff(last_queries, append=-1)) + 1
+        ).tolist()
+        return ends
 
     def __iter__(self) -> Iterator[IdBatch]:
         if self.by_query:

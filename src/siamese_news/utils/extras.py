@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import LazyLoader, find_spec, module_from_spec
+from traceback import walk_tb
 from typing import Any
 
 from siamese_news.errors import InputError, MissingExtraError
@@ -236,14 +237,12 @@ def _importing(error: Exception) -> list[str]:
     """
     modules: list[str] = []
     at_top = False
-    step = error.__traceback__
-    while step is not None:
-        module = str(step.tb_frame.f_globals.get("__name__") or "")
+    for frame, _ in walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__") or "")
         is_ours = module.partition(".")[0] in OUR_MODULES
         modules = [] if is_ours else [*modules, module]
-        in_module = step.tb_frame.f_code.co_name == "<module>"
+        in_module = frame.f_code.co_name == "<module>"
         at_top = not is_ours and (at_top or in_module)
-        step = step.tb_next
     return modules if at_top or isinstance(error, ImportError) else []
 
 

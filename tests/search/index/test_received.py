@@ -178,7 +178,10 @@ def test_random_changes_end_in_a_message_or_in_an_answer(built, received, indexe
     ("change", "words"),
     [
         (lambda d: d.update(format=8), "is an index of format 8"),
-        (lambda d: d["segments"].update({"../index/segment-0": 500}), "another name"),
+        (
+            lambda d: d["segments"].update({"../index/segment-0": 500}),
+            "expected str matching regex",
+        ),
         (lambda d: d["files"].pop("segment-0/dates.npy"), "dates.npy is not listed"),
         (
             lambda d: d["files"].update({"/dev/zero": [0, "0" * 64]}),

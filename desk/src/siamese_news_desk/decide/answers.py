@@ -106,13 +106,14 @@ def answers_of(
         InputError: the results have no column of that name.
     """
     columns = _columns(certification, by)
+    verdicts = certification.verdicts(labels)
     return {
         "by": list(by),
         "joint_confidence": float(
             max(Fraction(0), 1 - certification.error - certification.settings.error)
         ),
         "people": _people(labels),
-        "lists": [_list(certification, claim, labels, columns) for claim in claims],
+        "lists": [_list(certification, claim, verdicts, columns) for claim in claims],
         "spent": _spent(certification, labels),
     }
 
@@ -194,13 +195,16 @@ def _columns(certification: Certification, by: Sequence[str]) -> list[str]:
 
 
 def _list(
-    certification: Certification, claim: Claim, labels: Labels, columns: Sequence[str]
+    certification: Certification,
+    claim: Claim,
+    verdicts: KnownVerdicts,
+    columns: Sequence[str],
 ) -> dict[str, Any]:
     error = float(certification.settings.error)
     deepest_size = claim.outcome.steps[-1].size
     ends = _ends(certification, deepest_size)
     size = max(claim.size, *ends)
-    sampled = Sampled(certification, certification.verdicts(labels), claim.target, size)
+    sampled = Sampled(certification, verdicts, claim.target, size)
     answer: dict[str, Any] = {
         "target": claim.target,
         "interval": None,
@@ -335,12 +339,8 @@ def _spent(certification: Certification, labels: Labels) -> list[list[Any]]:
     """The posts in the list of each target after so many of the labels, in the order of drawing."""
     drawn = [name for name in certification.sampled.by_name if name in labels.of]
     counts = sorted({round(count) for count in np.linspace(0, len(drawn), _POINTS)})
-    points: list[list[Any]] = []
-    for count in counts:
-        first_labels = replace(
-            labels, of={name: labels.of[name] for name in drawn[:count]}
-        )
-        points.append(
-            [count, [claim.posts for claim in certification.claims(first_labels)]]
-        )
-    return points
+    labels_of = [{name: labels.of[name] for name in drawn[:count]} for count in counts]
+    return [
+        [len(of), [c.posts for c in certification.claims(replace(labels, of=of))]]
+        for of in labels_of
+    ]

@@ -42,16 +42,16 @@ class MachineVerdicts:
         kind = "scores"
         if self.cut is not None:
             kind = "labels" if set(values.tolist()) <= {0.0, 1.0} else "probabilities"
-        sentence = (
-            f"{self.name}: {kind} of {count:,} of {counted(len(self.values), 'post')}"
-        )
-        if count < len(self.values):
-            sentence += "; the others keep their scores"
-        if self.unknown:
-            sentence += f"; not used, because the results do not have their posts: {self.unknown:,}"
-        if self.repeated:
-            sentence += f"; given twice, the same both times: {self.repeated:,}"
-        return sentence + "."
+        numbers = {
+            "not used, because the results do not have their posts": self.unknown,
+            "given twice, the same both times": self.repeated,
+        }
+        facts = [
+            f"{self.name}: {kind} of {count:,} of {counted(len(self.values), 'post')}",
+            *["the others keep their scores"] * (count < len(self.values)),
+            *(f"{words}: {number:,}" for words, number in numbers.items() if number),
+        ]
+        return "; ".join(facts) + "."
 
 
 def read_machine(path: Path, name: str, posts: Sequence[str]) -> MachineVerdicts:

@@ -47,32 +47,30 @@ def make(desk: Desk, kind: str) -> Path:
 def commands(desk: Desk) -> list[str]:
     """The equivalent command lines, to be run in the project's folder."""
     project = desk.project
-    lines = [desk.search.command]
-    lines += [
-        desk.search.command_to(
-            project.threshold, project.exports / name, ids_only=name == "ids.csv"
-        )
-        for name in ("found.csv", "ids.csv", "found.parquet")
-    ]
-    results_file = project.exports / "found.parquet"
-    posts = project.sources("posts")
+    list_file = project.exports / "found.parquet"
     reading = {name: project.config()["options"][name] for name in FIELDS}
-    lines.append(
+    lines = [
+        desk.search.command,
+        *(
+            desk.search.command_to(
+                project.threshold, project.exports / name, ids_only=name == "ids.csv"
+            )
+            for name in ("found.csv", "ids.csv", "found.parquet")
+        ),
         project.command(
-            "report", results=results_file, out=project.exports / "report.html"
-        )
-    )
-    out = project.exports / "threads.parquet"
-    lines.append(
+            "report", results=list_file, out=project.exports / "report.html"
+        ),
         project.command(
-            "threads", results=results_file, posts=posts, **reading, out=out
-        )
-    )
-    if desk.certificate.planned:
-        lines += desk.certificate.commands()
-    if desk.goals.planned:
-        lines.append(desk.goals.command())
-    lines += desk.learning.commands()
+            "threads",
+            results=list_file,
+            posts=project.sources("posts"),
+            **reading,
+            out=project.exports / "threads.parquet",
+        ),
+        *(desk.certificate.commands() if desk.certificate.planned else []),
+        *([desk.goals.command()] if desk.goals.planned else []),
+        *desk.learning.commands(),
+    ]
     return [line for line in lines if line]
 
 

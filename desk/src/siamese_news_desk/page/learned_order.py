@@ -179,9 +179,8 @@ class Learning:
         """
         learned_ranks = self.places()
         groups = self._project.load_results().clusters
-        odds = None
-        if learned_ranks is not None and self._path("npy").exists():
-            odds = np.load(self._path("npy"))
+        has_odds = learned_ranks is not None and self._path("npy").exists()
+        odds = np.load(self._path("npy")) if has_odds else None
         order = np.arange(len(groups)) if learned_ranks is None else learned_ranks
         verdict_of = {rank - 1: verdict for rank, verdict in labeled.items()}
         return [

@@ -317,9 +317,8 @@ class Reader:
         contributions += np.bincount(self._of_id, article_terms, count)
         expected = by_vectors * np.bincount(self._of_id, post_terms, count)
         expected += by_words * self._by_sentence(scorer.article_term_shares(0))
-        feedback = 0.0
-        if scorer.article_weight(0) < 1:
-            feedback = score - by_words - by_vectors
+        is_moved = scorer.article_weight(0) < 1
+        feedback = score - by_words - by_vectors if is_moved else 0.0
         by_surface = sum(parts.surface.values())
         lexical = sum(parts.terms.values())
         by_neighbors = sum(neighbor.added for neighbor in parts.neighbors)

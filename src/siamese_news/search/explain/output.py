@@ -93,20 +93,15 @@ def _tables(stream: IO[str], explanation: Explained, terminal: bool) -> None:
         f"{explanation.article.title or explanation.article.text[:80]}"
     )
     say(explanation.post.text)
-    heads = (
-        f"words {explanation.lexical:.4f}, vectors {explanation.dense:.4f}"
-        if explanation.kind == "mixture"
-        else ""
-    )
-    if explanation.surface:
-        heads += f", n-grams {explanation.surface:.4f}"
-    if explanation.neighbors:
-        heads += (
-            f", its neighbors {sum(near.added for near in explanation.neighbors):.4f}"
-        )
-    say(
-        f"score {explanation.score:.4f} ({explanation.kind}){': ' if heads else ''}{heads}"
-    )
+    near = explanation.neighbors
+    heads = [
+        f"words {explanation.lexical:.4f}",
+        f"vectors {explanation.dense:.4f}",
+        *([f"n-grams {explanation.surface:.4f}"] if explanation.surface else []),
+        *([f"its neighbors {sum(n.added for n in near):.4f}"] if near else []),
+    ]
+    parts = f": {', '.join(heads)}" if explanation.kind == "mixture" else ""
+    say(f"score {explanation.score:.4f} ({explanation.kind}){parts}")
     out.print(_sentences(explanation))
     if explanation.terms:
         out.print(_terms(explanation))

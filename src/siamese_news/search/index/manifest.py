@@ -90,7 +90,15 @@ class Manifest:
                         f"{FORMAT}: build the index again"
                     )
                 manifest = converted(document, cls)
-                manifest._check_names()
+                expected_files = {
+                    f"{name}/{file}"
+                    for name in manifest.segments
+                    for file in SEGMENT_FILES
+                }
+                if different := sorted(expected_files ^ manifest.files.keys()):
+                    raise ValueError(
+                        f"{different[0][:80]} is not listed, or should not be"
+                    )
             except InputError:
                 raise
             except (
@@ -113,14 +121,6 @@ class Manifest:
                         "copy it again, or build it again"
                     )
         return manifest
-
-    def _check_names(self) -> None:
-        """Refuse segments whose files are not all listed, and other files."""
-        expected = {
-            f"{name}/{file}" for name in self.segments for file in SEGMENT_FILES
-        }
-        if different := sorted(expected ^ self.files.keys()):
-            raise ValueError(f"{different[0][:80]} is not listed, or should not be")
 
     def verify(self, folder: Path, segments: Sequence[Segment]) -> None:
         """Check the content of all files: their checksums, and every place that they name.
@@ -171,12 +171,9 @@ class Manifest:
 
     def changed_sources(self) -> list[str]:
         """The files that changed since they were read; a missing one does not count."""
-        changed = []
-        for name, *size_and_time in self.sources:
-            path = Path(name)
-            if (
-                path.is_file()
-                and [path.stat().st_size, path.stat().st_mtime_ns] != size_and_time
-            ):
-                changed.append(name)
-        return changed
+        return [
+            name
+            for name, *size_and_time in self.sources
+            if (path := Path(name)).is_file()
+            and [path.stat().st_size, path.stat().st_mtime_ns] != size_and_time
+        ]

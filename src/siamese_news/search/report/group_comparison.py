@@ -117,12 +117,18 @@ def compare(
         for _, members in rows
     ]
     texts = [_texts(data, posts) for posts in group_posts]
-    words = words_of(texts)
-    groups = []
-    for number, (name, members) in enumerate(rows):
-        size = sum(sizes[member] for member in members) if pool else len(group_by_post)
-        posts = len(group_posts[number])
-        groups.append(Group(name, posts, size, words[number], len(texts[number])))
+    groups = [
+        Group(
+            name,
+            len(posts),
+            sum(map(sizes.__getitem__, members)) if pool else len(group_by_post),
+            of_group,
+            len(different),
+        )
+        for (name, members), posts, of_group, different in zip(
+            rows, group_posts, words_of(texts), texts, strict=True
+        )
+    ]
     absent = len(post_of) - len(group_by_post)
     small = sum(0 < len(of_group) < FEW for of_group in texts)
     remarks = {

@@ -137,13 +137,11 @@ def render(data: ReportData) -> str:
     script = (resources / "script.js").read_text(encoding="utf-8")
     dates = ((row, moment(post.created_at)) for row, post in enumerate(data.posts))
     times = {row: date for row, date in dates if date}
-    days: list[str] = []
-    if times:
-        days = [str(edge(times.values()).date()) for edge in (min, max)]
+    days = [str(edge(times.values()).date()) for edge in (min, max) if times]
     timeline = timeline_chart(list(times.values()))
-    slots: dict[int, int] = {}
-    if timeline is not None:
-        slots = {row: timeline.slot_of(time) for row, time in times.items()}
+    slots = (
+        {row: timeline.slot_of(time) for row, time in times.items()} if timeline else {}
+    )
     groups = _groups(data, slots)
     listed = {entry.row for group in groups for entry in group.posts}
     clusters = len({post.cluster for post in data.posts})
@@ -193,7 +191,11 @@ def environment(*loaders: BaseLoader) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_finalize,
+        finalize=lambda value: (
+            visible(value)
+            if isinstance(value, str) and not isinstance(value, Markup)
+            else value
+        ),
     )
     environment.filters["relevance"] = shown_relevance
     return environment
@@ -221,11 +223,14 @@ def _groups(data: ReportData, slots: Mapping[int, int]) -> list[_Group]:
     clusters: dict[int, list[int]] = {}
     for row, post in enumerate(posts):
         clusters.setdefault(post.cluster, []).append(row)
-    best: dict[int, int] = {}
-    for cluster, members in clusters.items():
-        # With one list for each seed, ranks can tie: then by id, as everywhere.
-        by_id = sorted(members, key=lambda row: posts[row].id, reverse=True)
-        best[cluster] = min(by_id, key=lambda row: posts[row].rank)
+    # With one list for each seed, ranks can tie: then by id, as everywhere.
+    best = {
+        cluster: min(
+            sorted(members, key=lambda row: posts[row].id, reverse=True),
+            key=lambda row: posts[row].rank,
+        )
+        for cluster, members in clusters.items()
+    }
     order = sorted(best, key=lambda c: (posts[best[c]].rank, -posts[best[c]].score, c))
     number = {seed.id: str(index) for index, seed in enumerate(data.seeds)}
     min_score = min([0.0, *(post.score for post in posts)])
@@ -247,19 +252,20 @@ def _groups(data: ReportData, slots: Mapping[int, int]) -> list[_Group]:
         ids = {posts[row].id for row in members}
         seeds = {number[posts[row].seed] for row in members}
         slots_of_members = {slots[row] for row in members if row in slots}
-        group = _Group(
-            lead=shown(best[cluster], lead),
-            copies=[shown(row, posts[row]) for row in copies],
-            turns=[
-                (turn, shown(row_of_post.get(id(turn.post), -1), turn.post))
-                for turn in turns
-            ],
-            size=max(len(ids), lead.cluster_size),
-            seeds=" ".join(sorted(seeds)),
-            slots=" ".join(map(str, sorted(slots_of_members))),
-            bar=(lead.score - min_score) / span,
+        groups.append(
+            _Group(
+                lead=shown(best[cluster], lead),
+                copies=[shown(row, posts[row]) for row in copies],
+                turns=[
+                    (turn, shown(row_of_post.get(id(turn.post), -1), turn.post))
+                    for turn in turns
+                ],
+                size=max(len(ids), lead.cluster_size),
+                seeds=" ".join(sorted(seeds)),
+                slots=" ".join(map(str, sorted(slots_of_members))),
+                bar=(lead.score - min_score) / span,
+            )
         )
-        groups.append(group)
     return groups
 
 
@@ -275,15 +281,6 @@ def _facts(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]
         else:
             rows.append((label, str(value)))
     return rows
-
-
-def _finalize(value: object) -> object:
-    """Applied to every expression of the templates before it is escaped."""
-    return (
-        visible(value)
-        if isinstance(value, str) and not isinstance(value, Markup)
-        else value
-    )
 
 
 def sha256(text: str) -> str:

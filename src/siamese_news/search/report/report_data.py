@@ -212,9 +212,8 @@ def results_of(
     story = shorten(story, 120, placeholder="…")
     about = f"about “{story}”" if story else f"in {name}"
     relevant_to = about_words((meta.get("about") or {}).values())
-    source = "other pools, and may be far off on this one"
-    if meta.get("relevance_map"):
-        source = "labels of its posts"
+    by_pools = "other pools, and may be far off on this one"
+    source = "labels of its posts" if meta.get("relevance_map") else by_pools
     return ReportData(
         title=title or f"{'Threads' if threaded else 'Posts'} {about}",
         command=meta.get("command") or command(),

@@ -434,10 +434,10 @@ def _repeated(parts: Sequence[np.ndarray]) -> np.ndarray:
     ranges = max(1, -(-sum(map(len, parts)) // _TOGETHER))
     bounds = [(1 << 62) * number // ranges for number in range(ranges + 1)]
     for lowest, highest in pairwise(bounds):
-        cuts = []
-        for hashes in parts:
-            start, end = np.searchsorted(hashes, [lowest, highest])
-            cuts.append(hashes[start:end])
+        cuts = [
+            hashes[slice(*np.searchsorted(hashes, [lowest, highest]))]
+            for hashes in parts
+        ]
         # A stable sort is fast here, because each part is sorted.
         together = np.sort(np.concatenate(cuts), kind="stable")
         repeated.append(together[1:][together[1:] == together[:-1]])
