@@ -133,15 +133,17 @@ def _second_look(
     """
     look = SecondLook(SHIPPED_STAR, seeds)
     look.read_sample(Post(str(number), text) for number, text in enumerate(posts))
+
+    def texts_of(places: NDArray[np.intp]) -> list[str]:
+        return [posts[place] for place in places.tolist()]
+
     scales, agreed = scorer.scales(), scorer.agreement()
     reread_lists = lists.copy()
     for number, line in enumerate(reread_lists):
-        reread = np.argsort(-line, kind="stable")[: look.count(number, line, agreed)]
-        texts = [posts[place] for place in reread.tolist()]
-        first, single = line[reread], alone[number, reread]
+        order, single = np.argsort(-line, kind="stable"), alone[number]
         # A post that falls behind a rival is raised less.
-        falls = np.where(first < single, first / np.maximum(single, 1), 1.0) ** 2
-        line[reread] = look.scores(number, texts, first, scales, agreed, falls)
+        falls = np.where(line < single, line / np.maximum(single, 1), 1.0) ** 2
+        look.reread(number, line, order, texts_of, scales, agreed, falls)
     return reread_lists / MILLION
 
 

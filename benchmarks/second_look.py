@@ -100,6 +100,9 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
         kept = lists >= np.array(floors)[:, None]
         return f"{np.count_nonzero(relevant[kept])} of {np.count_nonzero(kept)}"
 
+    def texts_at(places: np.ndarray) -> list[str]:
+        return [texts[place] for place in places.tolist()]
+
     row = {
         "pool": name,
         "seeds": f"{len(seeds):,}",
@@ -112,9 +115,8 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
         used = time.process_time()
         lists = first.copy()
         for number, line in enumerate(lists):
-            best = np.argsort(-line, kind="stable")[: look.count(number, line, agreed)]
-            again = [texts[place] for place in best.tolist()]
-            line[best] = look.scores(number, again, line[best], scales, agreed)
+            order = np.argsort(-line, kind="stable")
+            look.reread(number, line, order, texts_at, scales, agreed)
         used = time.process_time() - used
         if count is None:
             row["seconds"] = f"{used / len(seeds):.2f}"

@@ -232,6 +232,10 @@ class LookAgain(ModelSystem):
         seeds = Seeds(
             [Article(id=str(n), text=text) for n, text in enumerate(articles)]
         )
+
+        def texts_of(places: np.ndarray) -> list[str]:
+            return [posts[place] for place in places.tolist()]
+
         started = time.process_time()
         with (
             tempfile.TemporaryDirectory() as cache,
@@ -241,11 +245,8 @@ class LookAgain(ModelSystem):
             look.read_sample(Post(str(n), text) for n, text in enumerate(posts))
             lists = np.rint(scores.astype(np.float64) * MILLION).astype(np.int64)
             for number, line in enumerate(lists):
-                best = np.argsort(-line, kind="stable")[
-                    : look.count(number, line, agreed)
-                ]
-                again = [posts[place] for place in best.tolist()]
-                line[best] = look.scores(number, again, line[best], scales, agreed)
+                order = np.argsort(-line, kind="stable")
+                look.reread(number, line, order, texts_of, scales, agreed)
         return lists / MILLION, seconds + time.process_time() - started
 
 

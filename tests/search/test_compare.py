@@ -1,4 +1,4 @@
-"""Shares and words: against scipy, naive loops and groups that do not differ."""
+"""Shares and words: against formulas, naive loops and groups that do not differ."""
 
 import math
 import random
@@ -7,18 +7,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from siamese_news.search.compare import FEW, PRIOR, log_odds, wilson, words_of
 
 
 @given(st.integers(1, 10**7), st.data())
-def test_the_interval_of_a_share_is_that_of_scipy(posts, data):
+def test_the_bounds_of_a_share_are_1_96_of_their_errors_away(posts, data):
+    """Wilson (1927): the shares p for which |found - posts p| is z sqrt(posts p (1 - p))."""
     found = data.draw(st.integers(0, posts))
-    expected = binomtest(found, posts).proportion_ci(method="wilson")
-    assert wilson(found, posts) == pytest.approx(
-        (expected.low, expected.high), abs=1e-12
-    )
+    low, high = wilson(found, posts)
+    assert 0 <= low <= found / posts <= high <= 1
+    for bound, extreme in ((low, found == 0), (high, found == posts)):
+        if extreme:
+            assert bound == round(bound)
+            continue
+        error = 1.959963984540054 * math.sqrt(posts * bound * (1 - bound))
+        assert abs(found - posts * bound) == pytest.approx(error, rel=1e-6, abs=1e-6)
 
 
 def test_no_posts_say_nothing():

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from siamese_news import Searcher
 from siamese_news.cli import app
-from siamese_news.data.records import Article
+from siamese_news.data.records import Article, Post
 from siamese_news.data.sources import open_source
 from siamese_news.errors import InputError
 from siamese_news.model import cached
@@ -108,7 +108,8 @@ def similar(folder, article, texts):
     """By the fakes, word by word."""
     if (folder / "config.json").exists():
         return Pairs(folder, None).predict([(article, text) for text in texts], False)
-    vectors = Counting(folder).encode([article, *texts], False).astype(np.float64)
+    model = sys.modules["sentence_transformers"].SentenceTransformer(folder)
+    vectors = model.encode([article, *texts], False).astype(np.float64)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return vectors[1:] @ vectors[0]
 
@@ -357,6 +358,113 @@ def test_filter_keeps_the_same_posts_and_orders_them_by_both_looks(
     assert all(both[post] == first[post] for post in first if post not in reread)
     assert list(both.values()) == sorted(both.values(), reverse=True)
     assert sum(both.values()) == pytest.approx(sum(first.values()), abs=1e-3)
+
+
+DANISH = (
+    "Floden gik over sine bredder i nat, og mange beboere i byen måtte forlade deres huse. "
+    "Kommunen siger, at broen er lukket, og at skolerne ikke åbner før på mandag. "
+    "Brandvæsenet pumpede vand ud af hver kælder, mens naboerne hjalp hinanden med sække af sand."
+)
+
+
+class Danish(Counting):
+    """Knows what floods do, and counts the rest of a text by its letters."""
+
+    def encode(self, texts, show_progress_bar):
+        floods = ("vand", "våd", "flod", "drukne")
+        counts = [
+            [6 * any(word in text.lower() for word in floods)]
+            + [text.count(letter) for letter in "xyz"]
+            for text in texts
+        ]
+        return np.array(counts) + 0.01
+
+
+@pytest.fixture
+def danish(files, folder, monkeypatch):
+    """A pool in which words of the seed are weak, and the model finds others near."""
+    sys.modules["sentence_transformers"].SentenceTransformer = Danish
+    lines = []
+    for n in range(240):
+        letters = "xyz"[n % 3] * (1 + n % 5)
+        near = f"vi har vand i kælder {n}" if n < 24 else f"bil {n} er solgt"
+        if n % 10 == 9:
+            near = "alt er vådt her"
+        text = f"{near} {letters} hos farmor tirsdag morgen"
+        lines.append(json.dumps({"id": f"p{n:03}", "text": text}) + "\n")
+    (files / "posts.jsonl").write_text("".join(lines))
+    (files / "a.txt").write_text(DANISH)
+    return folder
+
+
+def agreement_of(folder, article, texts, scores):
+    """By the definition."""
+    near, _ = looked(folder, article, texts, texts)
+    near = near / near.std()
+    z = (near[:20].mean() - near[20:].mean()) / (near[20:].std() + 0.01)
+    ramps = (
+        (z - 1.75) / 0.75,
+        (scores[:20].mean() - 0.04) / 0.05,
+        1 - (scores[:3].mean() - 0.25) / 0.15,
+    )
+    return np.prod(np.clip(ramps, 0, 1))
+
+
+@pytest.mark.parametrize("folder", ["vectors"], indirect=True)
+def test_a_model_of_another_library_measures_how_far_vectors_decide_for_foreign_seeds(
+    danish, monkeypatch
+):
+    posts = [json.loads(line) for line in (danish.parent / "posts.jsonl").open()]
+    texts = [post["text"] for post in posts]
+    order = np.arange(len(texts))
+    scores = np.linspace(0.3, 0.01, len(texts))
+    stories = [Article("da", DANISH), Article("en", STORIES["a"])]
+    look = SecondLook(danish, Seeds(stories))
+    look.read_sample([Post(post["id"], post["text"]) for post in posts])
+    seen = []
+    monkeypatch.setattr(
+        look, "count", lambda *arguments: seen.append(arguments[2]) or 5
+    )
+    for number in range(2):
+        millionths = np.rint(scores * 1e6).astype(np.int64)
+        places = look.reread(
+            number,
+            millionths,
+            order,
+            lambda places: [texts[place] for place in places.tolist()],
+            np.ones(2),
+            np.array([0.0, 0.25]),
+        )
+        assert places.tolist() == [0, 1, 2, 3, 4]
+    expected = agreement_of(danish, DANISH, texts, scores)
+    assert 0.1 < expected < 1
+    assert seen[0] == pytest.approx([expected, 0.25], abs=2e-3)  # float16
+    assert seen[1].tolist() == [0.0, 0.25]
+
+
+@pytest.mark.parametrize("folder", ["vectors"], indirect=True)
+def test_foreign_seeds_give_the_same_from_any_door(files, danish, monkeypatch):
+    posts = ("--posts", files / "posts.jsonl")
+    run(files, "index", *posts, "--out", files / "posts.index")
+    run(files, *command(files, danish, "rank", "stream.jsonl"))
+    indexed = ("--index", files / "posts.index")
+    run(files, *command(files, danish, "rank", "index.jsonl", *indexed))
+    kept = ("--min-score", -1)
+    run(files, *command(files, danish, "filter", "f.jsonl", *kept))
+    run(files, *command(files, danish, "filter", "w.jsonl", *kept, "--workers", 2))
+    content = {
+        name: (files / f"{name}.jsonl").read_bytes()
+        for name in ("stream", "index", "f", "w")
+    }
+    assert content["stream"] == content["index"] and content["f"] == content["w"]
+    ranked, kept_posts = (
+        [(row["post"], row["score"]) for row in map(json.loads, text.splitlines())]
+        for text in (content["stream"], content["f"])
+    )
+    assert ranked == kept_posts[: len(ranked)]
+    monkeypatch.setattr(second_look, "language_of_seed", lambda text: None)
+    run(files, *command(files, danish, "rank", "english.jsonl"))
+    assert (files / "english.jsonl").read_bytes() != content["stream"]
 
 
 def test_what_was_read_before_a_failure_is_kept(files, folder, monkeypatch):

@@ -58,15 +58,12 @@ class Word:
 
 def wilson(hits: int, posts: int) -> tuple[float, float]:
     """The 95 % interval of Wilson (1927) for a share; from 0 to 1 if there are no posts."""
+    from scipy.stats import binomtest  # slow to import
+
     if not posts:
         return 0.0, 1.0
-    share = hits / posts
-    extra = _Z**2 / posts
-    middle = share + extra / 2
-    half = _Z * math.sqrt(share * (1 - share) / posts + extra / (4 * posts))
-    lower = (middle - half) / (1 + extra)
-    upper = (middle + half) / (1 + extra)
-    return (lower if hits else 0.0), (upper if hits < posts else 1.0)
+    interval = binomtest(hits, posts).proportion_ci(method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 def log_odds(counts: NDArray[np.int64]) -> tuple[Floats, Floats]:

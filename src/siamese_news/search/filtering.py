@@ -53,19 +53,10 @@ def kept_rows(
     pruning = Pruning(seeds.at_most, lambda: np.array([cut.floor]))
     for block in pool.parts(scorer, len(seeds.texts), opened.window, pruning):
         scores, best = seeds.combine(block.scores)
-        yield block, scores, _lines(scorer, opened, block, cut, scores[0], best)
-
-
-def _lines(
-    scorer: Scorer,
-    opened: OpenQuery,
-    block: Scored,
-    cut: Cut,
-    scores: np.ndarray,
-    best: np.ndarray,
-) -> list[bytes]:
-    rows = rows_over(scorer, opened, cut, block.posts, scores, best, block.content)
-    return [orjson.dumps(row) + b"\n" for row in rows]
+        rows = rows_over(
+            scorer, opened, cut, block.posts, scores[0], best, block.content
+        )
+        yield block, scores, [orjson.dumps(row) + b"\n" for row in rows]
 
 
 def rows_over(
@@ -192,11 +183,15 @@ def filtered_rows(
         likely: dict[int, float | None] = {}
         order = _order(row_scores, row_at)
         if opened.second_look is not None:
-            agreed = outcome.scorer.agreement()
-            reread = order[: opened.second_look.count(0, row_scores, agreed)]
-            texts = [row_at(row_number)["text"] for row_number in reread.tolist()]
-            row_scores[reread] = opened.second_look.scores(
-                0, texts, row_scores[reread], outcome.scorer.scales(), agreed
+            reread = opened.second_look.reread(
+                0,
+                row_scores,
+                order,
+                lambda rows: [
+                    row_at(row_number)["text"] for row_number in rows.tolist()
+                ],
+                outcome.scorer.scales(),
+                outcome.scorer.agreement(),
             )
             assert outcome.cut is not None
             relevance = outcome.cut.of(row_scores[reread])

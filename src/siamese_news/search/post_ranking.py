@@ -1,6 +1,7 @@
 """Ranks posts for seed articles, in bounded memory and the same every time."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import IO, Any
 
 import numpy as np
@@ -98,20 +99,26 @@ class Ranking:
 
     def look_again(self, second_look: SecondLook, top: int) -> None:
         """Order the best posts of each list by a second look, and keep `top` of it."""
-        agreed = self.scorer.agreement()
+        scales, agreed = self.scorer.scales(), self.scorer.agreement()
         for number, (scores, rows, order) in enumerate(self._ordered()):
-            reread = order[: second_look.count(number, scores, agreed)]
-            texts = [self._posts[row][0].text for row in rows[reread].tolist()]
-            reread_scores = scores[reread]
             # A post that falls behind a rival is raised less.
-            alone = np.rint(self._alone[number][reread].astype(np.float64) * MILLION)
-            fallen = np.clip(reread_scores / np.maximum(alone, 1), 0, 1)
-            falls = np.where(reread_scores < alone, fallen, 1) ** 2
-            scores[reread] = second_look.scores(
-                number, texts, reread_scores, self.scorer.scales(), agreed, falls
+            alone = np.rint(self._alone[number].astype(np.float64) * MILLION)
+            fallen = np.clip(scores / np.maximum(alone, 1), 0, 1)
+            falls = np.where(scores < alone, fallen, 1) ** 2
+            second_look.reread(
+                number,
+                scores,
+                order,
+                partial(self._texts, rows),
+                scales,
+                agreed,
+                falls,
             )
         self._top = top
         self._forget()
+
+    def _texts(self, rows: Ints, places: NDArray[np.intp]) -> list[str]:
+        return [self._posts[row][0].text for row in rows[places].tolist()]
 
     def posts(self) -> list[Post]:
         """The different posts in the lists, in the order of the pool."""

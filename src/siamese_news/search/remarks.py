@@ -150,11 +150,10 @@ def order_remarks(scores: ScoreCounts, best: Mapping[str, float]) -> list[str]:
     remarks = []
     if not scores.total:
         return []  # the dates leave no post, or no post of an index can matter
-    if not scores.of_all:
-        pass  # of an index only posts that can matter are scored
-    elif scores.total == 1:
+    # Of an index only posts that can matter are scored.
+    if scores.of_all and scores.total == 1:
         remarks.append("There is one post, which is ranked against nothing.")
-    elif scores.different == 1:
+    elif scores.of_all and scores.different == 1:
         remarks.append(
             f"All {scores.total:,} scores are the same to a thousandth: the order means nothing. "
             "Are the posts copies of one, or without words?"

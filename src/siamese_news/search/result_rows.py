@@ -1,7 +1,6 @@
 """The rows of the results, with clusters, terms and languages."""
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 
 from siamese_news.data.columns import ResultRow
 from siamese_news.data.records import Post
@@ -12,8 +11,6 @@ from siamese_news.search.ranked_posts import RankedPost
 from siamese_news.search.result_files import row_of
 from siamese_news.search.scan import blocks
 from siamese_news.text.languages import language_of
-
-_TOLD_TOGETHER = 4096  # rows whose languages are told at once
 
 
 def ranking_rows(ranking: Ranking, opened: OpenQuery) -> Iterator[ResultRow]:
@@ -58,20 +55,16 @@ def finished_rows(
     for rows in lists:
         seen: set[int | None] = set()
         rank = 0
-        stream = iter(rows)
-        while block := list(islice(stream, _TOLD_TOGETHER)):
-            listed = []
-            for row in block:
-                number, size = clusters.get(row["post"], (None, None))
-                if query.dedupe:
-                    if number in seen:
-                        continue
-                    seen.add(number)
-                rank += 1
-                row |= {"rank": rank, "cluster": number, "cluster_size": size}
-                if bare and several:
-                    row["article"] = "all"
-                listed.append(row)
-            for row in listed if tell else ():
-                row["lang"] = row["lang"] or language_of(row["text"])
-            yield from listed
+        for row in rows:
+            number, size = clusters.get(row["post"], (None, None))
+            if query.dedupe:
+                if number in seen:
+                    continue
+                seen.add(number)
+            rank += 1
+            row |= {"rank": rank, "cluster": number, "cluster_size": size}
+            if bare and several:
+                row["article"] = "all"
+            if tell and not row["lang"]:
+                row["lang"] = language_of(row["text"])
+            yield row

@@ -10,7 +10,9 @@ so that the sums of different lists do not compare.
 
 Where the first look says that vectors decide (`Scorer.agreement`), as for comments that answer
 without naming the matter, more posts are read, the weight is higher, q falls to the median, and the
-scores are smoothed over the posts that the model finds alike.
+scores are smoothed over the posts that the model finds alike. The small vectors that measure this
+are of English words. For a seed in another language the vectors of another library's model measure
+it by the same rule, on its differences of cosine and density.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +27,7 @@ from scipy import sparse
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.lexical_head.options import Smoothing
+from siamese_news.lexical_head.options import Agreement, Smoothing
 from siamese_news.model.cached import cached_values
 from siamese_news.model.foreign import open_foreign
 from siamese_news.model.loading import (
@@ -36,11 +38,13 @@ from siamese_news.model.loading import (
     model_of,
 )
 from siamese_news.model.text_model import STAR, TextModel
+from siamese_news.scoring import rules
 from siamese_news.scoring.candidates import content_keys
 from siamese_news.scoring.smoothing import Neighbors
 from siamese_news.scoring.vector_store import VectorStore
 from siamese_news.search.query import SHIPPED_STAR
 from siamese_news.search.seeds import MILLION, Seeds
+from siamese_news.text.languages import language_of_seed
 from siamese_news.utils.extras import needs
 
 LEAST = 200
@@ -65,6 +69,8 @@ _DENSE = 10
 # Where vectors decide: the neighbors of a post, and the weight of their scores in its own.
 _SMOOTHING = Smoothing(neighbors=20, least=0.0, exponent=2.0, prior=1e-9, dense=1.0)
 _SMOOTHED = 0.6
+# How the model of another library measures that for a seed that is not in English.
+_AGREEMENT = Agreement()
 _CACHE = "second-look"
 
 Floats = NDArray[np.float32]
@@ -93,6 +99,8 @@ class SecondLook:
             self._similar = _pairs(self.folder)
         else:
             self._vectors = _Vectors(self.folder)
+        # Whether this model tells how far vectors decide for seeds that are not in English.
+        self._measures = self._vectors is not None and bool(library_of(self.folder))
 
     def read_sample(self, posts: Iterable[Post]) -> None:
         """Take the posts of the pool (`Pool.sample`) among which neighbors are looked for."""
@@ -100,6 +108,33 @@ class SecondLook:
             (crc32(post.text.encode("utf-8", "replace")), post.text) for post in posts
         }
         self._sample = [text for _, text in sorted(keys)[:SAMPLED]]
+
+    def reread(
+        self,
+        number: int,
+        scores: NDArray[np.int64],
+        order: NDArray[np.intp],
+        texts_of: Callable[[NDArray[np.intp]], list[str]],
+        scales: NDArray[np.floating],
+        agreed: NDArray[np.floating],
+        shares: NDArray[np.floating] | None = None,
+    ) -> NDArray[np.intp]:
+        """(K,) the places that were read in list `number`; their `scores` (P,) are replaced.
+
+        `order` (P,) has all places, best first, and `texts_of` returns the texts of some. Of what
+        the posts gain they get these `shares` (P,).
+        """
+        agreed = self._agreement(number, scores, order, texts_of, agreed)
+        places = order[: self.count(number, scores, agreed)]
+        scores[places] = self.scores(
+            number,
+            texts_of(places),
+            scores[places],
+            scales,
+            agreed,
+            1.0 if shares is None else shares[places],
+        )
+        return places
 
     def count(
         self, number: int, scores: NDArray[np.int64], agreed: NDArray[np.floating]
@@ -129,16 +164,14 @@ class SecondLook:
         rows = self._rows(number)
         if not texts:
             return first_scores
-        articles = [self._seeds.articles[row].full_text for row in rows]
         deciding = self._deciding(number, agreed)
         vectors = None
         if self._vectors is None:
+            articles = [self._seeds.articles[row].full_text for row in rows]
             similar = self._similar(articles, texts).astype(np.float64)
             over = np.full(len(rows), _MEDIAN)
         else:
-            vectors = self._vectors.of_posts(texts)
-            cosines = self._vectors.of_articles(articles) @ vectors.T
-            similar = cosines - _DENSITY * self._density(texts, vectors)
+            vectors, cosines, similar = self._compared(rows, texts)
             over = _QUANTILE - deciding**2 * (_QUANTILE - _MEDIAN)
         floors = [np.quantile(*pair) for pair in zip(similar, over, strict=True)]
         excess = np.maximum(similar - np.array(floors)[:, None], 0)
@@ -170,6 +203,45 @@ class SecondLook:
         # The least of a small sample is the post itself, which counts for nothing.
         nearest = np.sort(cosines, axis=1)[:, 1:][:, -_DENSE:].astype(np.float64)
         return nearest.sum(axis=1) / max(nearest.shape[1], 1)
+
+    def _agreement(
+        self,
+        number: int,
+        scores: NDArray[np.int64],
+        order: NDArray[np.intp],
+        texts_of: Callable[[NDArray[np.intp]], list[str]],
+        agreed: NDArray[np.floating],
+    ) -> NDArray[np.floating]:
+        """(A,) how far vectors decide: by this model's for seeds that are not in English.
+
+        Cosines of models differ in how far they spread, so they count in standard deviations.
+        """
+        foreign = [
+            row
+            for row in self._rows(number)
+            if self._measures and language_of_seed(self._seeds.articles[row].full_text)
+        ]
+        if not foreign or not len(order):
+            return agreed
+        places = order[: min(_AGREEMENT.posts, self.most)]
+        _, _, similar = self._compared(foreign, texts_of(places))
+        similar /= similar.std(axis=1, keepdims=True) + 1e-6
+        words = (scores[places] / MILLION).astype(np.float32)
+        measured = agreed.astype(np.float64)
+        measured[foreign] = [
+            rules.agreement(_AGREEMENT, words, line) for line in similar
+        ]
+        return measured
+
+    def _compared(
+        self, rows: Sequence[int], texts: Sequence[str]
+    ) -> tuple[Floats, Floats, NDArray[np.float64]]:
+        """(K, D) vectors of posts, (A, K) cosines with seeds, and these less half of the densities."""
+        assert self._vectors is not None
+        vectors = self._vectors.of_posts(texts)
+        articles = [self._seeds.articles[row].full_text for row in rows]
+        cosines = self._vectors.of_articles(articles) @ vectors.T
+        return vectors, cosines, cosines - _DENSITY * self._density(texts, vectors)
 
     def _rows(self, number: int) -> list[int]:
         """The seeds of a list."""
