@@ -53,10 +53,19 @@ def kept_rows(
     pruning = Pruning(seeds.at_most, lambda: np.array([cut.floor]))
     for block in pool.parts(scorer, len(seeds.texts), opened.window, pruning):
         scores, best = seeds.combine(block.scores)
-        rows = rows_over(
-            scorer, opened, cut, block.posts, scores[0], best, block.content
-        )
-        yield block, scores, [orjson.dumps(row) + b"\n" for row in rows]
+        yield block, scores, _lines(scorer, opened, block, cut, scores[0], best)
+
+
+def _lines(
+    scorer: Scorer,
+    opened: OpenQuery,
+    block: Scored,
+    cut: Cut,
+    scores: np.ndarray,
+    best: np.ndarray,
+) -> list[bytes]:
+    rows = rows_over(scorer, opened, cut, block.posts, scores, best, block.content)
+    return [orjson.dumps(row) + b"\n" for row in rows]
 
 
 def rows_over(
