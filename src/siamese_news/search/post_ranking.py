@@ -1,7 +1,6 @@
 """Ranks posts for seed articles, in bounded memory and the same every time."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import IO, Any
 
 import numpy as np
@@ -109,16 +108,15 @@ class Ranking:
                 number,
                 scores,
                 order,
-                partial(self._texts, rows),
+                lambda places, rows=rows: [
+                    self._posts[row][0].text for row in rows[places].tolist()
+                ],
                 scales,
                 agreed,
                 falls,
             )
         self._top = top
         self._forget()
-
-    def _texts(self, rows: Ints, places: NDArray[np.intp]) -> list[str]:
-        return [self._posts[row][0].text for row in rows[places].tolist()]
 
     def posts(self) -> list[Post]:
         """The different posts in the lists, in the order of the pool."""
