@@ -64,7 +64,8 @@ def test_an_article_that_links_to_others_gets_none(tmp_path, kind):
             "A flood in Mill Lane\nSubscribe now to continue reading.",
             "a paywalled article",
         ),
-        ("https://gazette.example/2026/03/flood", "only an address"),
+        ("https://gazette.example/2026/03/flood", "only addresses"),
+        ("WWW.a.example\n\nhttps://b.example/2\nftp://c.example", "only addresses"),
     ],
 )
 def test_a_page_that_came_instead_gets_a_remark(tmp_path, text, finding):

@@ -26,7 +26,20 @@ _EXPORTS = (
         ),
         True,
     ),
-    ("Nexis", re.compile(r"End of Document"), False, re.compile("Body"), False),
+    (
+        "Nexis",
+        re.compile(
+            "End of document|Ende des Dokuments|Fin (?:du|de) document|Fin del documento"
+            "|Fine del documento|Fi[mn] do documento|Einde? van (?:het )?document",
+            re.I,
+        ),
+        False,
+        re.compile(
+            "Body|Text|Haupttext|Volltext|Corps(?: du texte)?|Texte|Cuerpo|Texto|Testo|Tekst",
+            re.I,
+        ),
+        False,
+    ),
     (
         "Factiva",
         re.compile(r"(?:AN\s+)?Document [A-Za-z0-9]{15,40}"),

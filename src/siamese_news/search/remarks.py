@@ -49,12 +49,15 @@ _NO_ARTICLE = re.compile(
     r"|(?:aceptar|accepter|accetta|akzeptieren)\b.{0,20}cookies?",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(r"\A\s*(?:\S+://|www\.)\S+\s*\Z")
+# The first of some addresses and nothing else.
+_ADDRESS = re.compile(
+    r"\A\s*+(?=(?:(?:[a-z]+://|www\.)\S++\s*+)++\Z)\S++", re.IGNORECASE
+)
 _SAVE = "Save the page again once it shows the article,"
 _STUBS = (
     (_PAYWALL, "looks like the preview of a paywalled article", "Use its full text"),
     (_NO_ARTICLE, "looks like a notice of a website", _SAVE),
-    (_ADDRESS, "is only an address, and nothing is fetched", _SAVE),
+    (_ADDRESS, "has only addresses, and nothing is fetched", _SAVE),
 )
 _STUB = 150
 

@@ -122,6 +122,11 @@ def test_a_date_that_means_none_is_left_out_and_counted(value):
         ("2026年11月20日 午後2時5分", "2026-11-20T14:05:00Z"),
         ("2026년 11월 20일 오전 12:05", "2026-11-20T00:05:00Z"),
         ("๒๐ พฤศจิกายน ๒๕๖๙", "2026-11-20T00:00:00Z"),  # of the Buddhist era
+        ("9 tháng 4 năm 2026 08:15", "2026-04-09T08:15:00Z"),
+        ("30 Thg 12, 2026", "2026-12-30T00:00:00Z"),
+        ("3 \u05d1\u05d3\u05e6\u05de\u05d1\u05e8 2026", "2026-12-03T00:00:00Z"),
+        ("7 Listopada 2026, 09:30", "2026-11-07T09:30:00Z"),  # Polish
+        ("7. listopada 2026.", "2026-10-07T00:00:00Z"),  # Croatian
         ("2026-11-20 25:61", None),
         ("2026/11/20 28:05", None),
     ],
@@ -174,9 +179,13 @@ def test_days_that_nothing_tells_are_asked_for(tmp_path):
         rows_of(tmp_path, dates, date_format="dd.mm")
 
 
-def test_columns_with_both_orders_decide_nothing(tmp_path):
-    days, _ = rows_of(tmp_path, ["25/06/2026", "06/25/2026", "01/02/2026"])
-    assert days == ["2026-06-25", "2026-06-25", ""]
+@pytest.mark.parametrize("before", [0, 150])
+def test_columns_with_both_orders_decide_nothing_and_say_so(tmp_path, before):
+    dates = ["03/04/2026"] * before + ["25/06/2026", "06/25/2026", "01/02/2026"]
+    days, stream = rows_of(tmp_path, dates)
+    assert days == [""] * before + ["2026-06-25", "2026-06-25", ""]
+    (remark,) = stream.detected[0].remarks
+    assert "'date': the day comes first in some dates" in remark
 
 
 @pytest.mark.parametrize("value", ["", None, "nan", "NaT", "None", float("nan")])

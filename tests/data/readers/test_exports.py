@@ -27,6 +27,16 @@ def nexis_end(title, text, day, number):
     )
 
 
+def nexis_spanish(title, text, day, number):
+    form = nexis_end(title, text, day, number).replace("Body", "Cuerpo")
+    return form.replace("End of Document", "Fin del documento")
+
+
+def nexis_french(title, text, day, number):
+    form = nexis_end(title, text, day, number).replace("Body", "Corps")
+    return form.replace("End of Document", "FIN DU DOCUMENT")
+
+
 def factiva(title, text, day, number):
     return (
         f"{title}\nBy Ann Example\n9 words\n{day}\n10:05\nThe Tansy Post\nTANPST\nEnglish\n"
@@ -53,7 +63,19 @@ def factiva_codes(title, text, day, number):
 
 
 @pytest.mark.parametrize(
-    "form", [nexis, nexis_end, factiva, nexis_german, lexis_uni, factiva_codes]
+    "form",
+    [
+        *(
+            nexis,
+            nexis_end,
+            nexis_spanish,
+            nexis_french,
+            factiva,
+            nexis_german,
+            lexis_uni,
+        ),
+        factiva_codes,
+    ],
 )
 def test_every_article_of_an_export_is_a_seed(tmp_path, form):
     rows = list(zip(TITLES, TEXTS, DAYS, (1, 2), strict=True))

@@ -36,6 +36,11 @@ _OFFSET = re.compile(r"[:h]\d\d[^+-]*?( ?(?:GMT|UTC)?([+-]\d\d:?\d\d)(?: \(.*\))
 _CAPITALS = re.compile(r"\b[A-Z]{2,5}\b")
 _WORD = re.compile(r"[^\W\d_]+")
 _EAST_ASIAN = str.maketrans("年월月년日일時时点點시分분", "--" + "--" + "  :::::  ")
+_VIETNAMESE = re.compile(
+    r"(\d{1,2}) +(?:tháng|thg) +(\d{1,2}),?(?: +năm)? +(\d{4})", re.I
+)
+# Without the point after the day that Croatian has, whose listopad is October.
+_POLISH = re.compile(r"(?<=\d )listopada\b", re.I)
 _THAI = re.compile("[\u0e00-\u0e7f]")
 _ENGLISH = (
     "january february march april may june july august september october november december"
@@ -70,6 +75,7 @@ def written_date(text: str, order: str = "") -> datetime:
         )
         text = "".join(c if digit is None else str(digit) for c, digit in pairs)
         text = " ".join(re.sub(r"- +", "-", text.translate(_EAST_ASIAN)).split())
+    text = _VIETNAMESE.sub(r"\1.\2.\3", text)
     zone = None
     if offset := _OFFSET.search(text):
         zone = datetime.strptime(offset[2], "%z").tzinfo
@@ -116,7 +122,7 @@ def _day(text: str, order: str) -> tuple[int, int, int]:
             (middle_value, left_value) if month_first else (left_value, middle_value)
         )
         return _year(right_number), month, day
-    words = [word.lower() for word in _WORD.findall(text)]
+    words = [w.lower() for w in _WORD.findall(_POLISH.sub("listopadu", text))]
     months = {number for word in words if (number := _months().get(word))}
     numbers = re.findall(r"\d+", text)
     if len(months) != 1 or len(numbers) != 2 or len(words) > 5:
@@ -149,12 +155,14 @@ def _months() -> dict[str, int]:
                     same = numbers.get(word, number) == number
                     numbers[word] = number if same else 0
     english = {month[:3]: number for number, month in enumerate(_ENGLISH, 1)}
-    # In Czech dates, where Croatian ones have listopada.
-    return numbers | english | {"listopadu": 11}
+    return numbers | english | {"listopadu": 11, "listopada": 10}  # Czech, Croatian
 
 
 def order_of(values: Iterable[Any]) -> str:
-    """``dmy`` or ``mdy`` by the numbers above 12 in a column; ``?`` if none tells, "" if none must."""
+    """``dmy`` or ``mdy`` by the numbers above 12 in a column; "" if no date needs it.
+
+    ``?`` if no such number tells, ``!`` if they contradict each other.
+    """
     above = {
         (int(match[1]) > 12, int(match[2]) > 12)
         for value in values
@@ -164,7 +172,7 @@ def order_of(values: Iterable[Any]) -> str:
         any(pair[position] for pair in above) for position in (0, 1)
     )
     if not above or (day_first and month_first):
-        return ""
+        return "!" if above else ""
     return "dmy" if day_first else "mdy" if month_first else "?"
 
 

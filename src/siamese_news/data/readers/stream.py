@@ -364,23 +364,28 @@ class PostStream:
         return latest
 
     def _with_order(self, source: Input, detected: Detected) -> Detected:
-        """The format with the order of day and month, by all dates if the first tell none."""
+        """The format with the order of day and month, by all dates if the first tell no one order."""
         fields = detected.fields or detected.flat
-        if fields is None or fields.dates != "?":
+        if fields is None or fields.dates not in ("?", "!"):
             return detected
         source.spool()
         name = fields.metadata["created_at"]
         rows = self._rows(source, detected, None)
         order = order_of(value_at(row, name) for _, row, _ in rows if type(row) is dict)
         self._done = 0
-        remark = (
-            f"{source.name}: no day in '{name}' is above 12, so these dates could be of two "
-            "days; --date-format dmy or mdy says which number is the day"
-        )
+        findings = {
+            "?": "no day in it is above 12, so its dates could be of two days; --date-format dmy or "
+            "mdy says which number is the day",
+            "!": "the day comes first in some dates (13/04) and the month in others (04/13); dates "
+            "that could be both are not understood, unless --date-format names one order for all",
+        }
+        remarks = [
+            f"{source.name}: '{name}': {findings[o]}" for o in findings if o == order
+        ]
         changed: dict[str, Any] = {
-            "remarks": (*detected.remarks, *[remark] * (order == "?")),
+            "remarks": (*detected.remarks, *remarks),
             "flat" if detected.fields is None else "fields": replace(
-                fields, dates=order.rstrip("?")
+                fields, dates=order.rstrip("?!")
             ),
         }
         return replace(detected, **changed)

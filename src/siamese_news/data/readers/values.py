@@ -95,7 +95,7 @@ def iso_date(value: Any, order: str = "") -> str | None:
 
 def dated(value: Any, form: str) -> Any:
     """A text that is a date in a form (`Fields.dates`) as `iso_date` writes it; else the value."""
-    if not isinstance(value, str) or form == "?":
+    if not isinstance(value, str) or form in ("?", "!"):
         return value
     if "%" not in form:
         return iso_date(value, form) or value
