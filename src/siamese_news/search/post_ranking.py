@@ -1,6 +1,7 @@
 """Ranks posts for seed articles, in bounded memory and the same every time."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import IO, Any
 
 import numpy as np
@@ -108,15 +109,16 @@ class Ranking:
                 number,
                 scores,
                 order,
-                lambda places, rows=rows: [
-                    self._posts[row][0].text for row in rows[places].tolist()
-                ],
+                partial(self._texts, rows),
                 scales,
                 agreed,
                 falls,
             )
         self._top = top
         self._forget()
+
+    def _texts(self, rows: Ints, places: NDArray[np.intp]) -> list[str]:
+        return [self._posts[row][0].text for row in rows[places].tolist()]
 
     def posts(self) -> list[Post]:
         """The different posts in the lists, in the order of the pool."""
