@@ -149,9 +149,10 @@ def test_masks_of_other_frameworks_mean_the_same(encoder, texts):
 
     for nonsense in (torch.nan, torch.inf):
         spoiled = embeddings.masked_fill(~mask[:, :, None], nonsense)
-        torch.testing.assert_close(
-            encoder(spoiled, mask, weights), right, rtol=0, atol=1e-12
-        )
+        for values in (weights, weights.masked_fill(~mask, nonsense)):
+            torch.testing.assert_close(
+                encoder(spoiled, mask, values), right, rtol=0, atol=1e-12
+            )
 
 
 @zoo
@@ -162,6 +163,8 @@ def test_a_mask_that_does_not_fit_is_refused(encoder, texts):
     additive = torch.zeros(3, 5).masked_fill(~mask, -1e9)
     with pytest.raises(InputError, match="values from -1000000000.0 to 0.0.*mask == 0"):
         encoder(embeddings, additive, weights)
+    with pytest.raises(InputError, match=r"weights: got shape \(3, 4\)"):
+        encoder(embeddings, mask, weights[:, :4])
 
 
 @zoo

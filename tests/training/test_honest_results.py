@@ -193,6 +193,14 @@ class Fixed(SiameseModule):
         self.size = size
 
 
+class Decided(SiameseModule):
+    """Fixes some options, and passes the others on."""
+
+    def __init__(self, source, my_weight=1.0, **options):
+        super().__init__("bag_idf", vectors=source, schedule=None, **options)
+        self.my_weight = my_weight
+
+
 def _checkpoint(module, folder, tmp_path):
     trainer = trainer_of(tmp_path, max_epochs=1, limit_val_batches=0)
     trainer.fit(module, datamodule=data_of(folder))
@@ -258,3 +266,11 @@ def test_hyperparameters_are_those_that_were_used(folder, tmp_path):
     opened = SiameseDataModule.load_from_checkpoint(tmp_path / "last.ckpt")
     assert (opened.data, opened.seed) == (data.data, 4)
     assert opened.hparams == data.hparams and opened.sizes() == data.sizes()
+
+
+def test_a_subclass_that_fixes_an_option_is_opened(folder, tmp_path):
+    module = Decided(vectors_of(folder), my_weight=7.0, lr=0.25)
+    loaded = Decided.load_from_checkpoint(_checkpoint(module, folder, tmp_path))
+    assert (loaded.my_weight, loaded.lr) == (7.0, 0.25)
+    states = (made.model.state_dict() for made in (module, loaded))
+    torch.testing.assert_close(*states, rtol=0, atol=0)

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from pytorch_lightning.callbacks import ModelCheckpoint
+from pytorch_lightning.callbacks import EMAWeightAveraging, ModelCheckpoint
 from tests.commands import python_m
 from tests.training.test_contract import (
     data_of,
@@ -235,6 +235,36 @@ def test_a_callback_evaluates_on_any_set(folder, tmp_path):  # noqa: F811
     assert best.best_model_score == pytest.approx(expected["map"])
     with pytest.raises(InputError, match="no split 'nowhere'|nowhere"):
         Evaluator("stories", split="nowhere")
+
+
+@pytest.mark.parametrize("averaged_first", [True, False])
+def test_a_callback_evaluates_averaged_weights(folder, tmp_path, averaged_first):  # noqa: F811
+    module = SiameseModule(
+        {"_target_": "siamese_news.encoders.GRUEncoder", "hidden_dim": 3},
+        vectors=vectors_of(folder),
+        lr=0.5,
+    )
+    other = Evaluator("stories", split="dev", name="stories")
+    callbacks = [EMAWeightAveraging(decay=0.9), other]
+    trainer = trainer_of(
+        tmp_path, callbacks=callbacks if averaged_first else callbacks[::-1]
+    )
+    trainer.fit(module, datamodule=data_of(folder))
+    # At the end the averages are the weights.
+    for name, value in ranking_figures(module.model, other.evaluation).items():
+        assert trainer.callback_metrics[f"stories/{name}"] == pytest.approx(value)
+
+
+def test_a_callback_evaluates_on_a_table_with_other_names(tmp_path):
+    table = tmp_path / "pairs.csv"
+    table.write_text(
+        "headline,tweet,split\nFlood in Harlow,a river in my cellar,test\n"
+        "Tea is late,where is my tea,test\n"
+    )
+    columns = {"article": "headline", "post": "tweet"}
+    assert len(Evaluator(str(table), columns=columns).evaluation.posts) == 2
+    with pytest.raises(InputError, match="columns: got 'tweet'; expected the names"):
+        SiameseDataModule(table, columns="tweet")
 
 
 def test_hard_negatives_are_a_table(tmp_path):

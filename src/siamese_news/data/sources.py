@@ -41,17 +41,15 @@ def open_source(folder: str, columns: Mapping[str, str] = {}) -> Collection:
     Raises:
         InputError: as `data_path` and the readers, or there are columns for a folder.
     """
+    if columns and not is_table(Path(folder)):
+        raise InputError(
+            f"{folder}: is no table, and has no columns to name ({', '.join(columns)}); expected "
+            "a table of pairs (.csv, .tsv), or no data.columns"
+        )
     if folder == BUNDLED:
         return bundled()
     path = data_path(folder)
-    if is_table(path):
-        return read_pairs(path, columns)
-    if columns:
-        raise InputError(
-            f"{folder}: is a folder, which has no columns to name ({', '.join(columns)}); expected "
-            "a table of pairs (.csv, .tsv), or no data.columns"
-        )
-    return read_collection(path)
+    return read_pairs(path, columns) if is_table(path) else read_collection(path)
 
 
 def splits_at(folder: str, columns: Mapping[str, str] = {}) -> set[str]:

@@ -123,17 +123,25 @@ class Encoder(nn.Module):
         """The result of `forward`, whatever the form of the mask.
 
         Raises:
-            InputError: the mask has another shape than the tokens, or values but 0 and 1.
+            InputError: the mask or the weights have another shape than the tokens, or the mask has
+                values but 0 and 1.
         """
         mask = real_tokens(embeddings, mask)
+        if weights is not None and weights.shape != mask.shape:
+            raise InputError(
+                f"weights: got shape {tuple(weights.shape)} for tokens {tuple(mask.shape)}; expected "
+                "a weight for each token"
+            )
         if not is_traced():
             gaps = (mask[:, 1:] > mask[:, :-1]).any()
-            if bool(gaps | ~embeddings.sum().isfinite()):
+            total = embeddings.sum() + (0.0 if weights is None else weights.sum())
+            if bool(gaps | ~total.isfinite()):
                 embeddings = embeddings.masked_fill(~mask[:, :, None], 0.0)
                 order = (~mask).to(torch.uint8).argsort(dim=1, stable=True)
                 embeddings = embeddings.take_along_dim(order[:, :, None], 1)
+                if weights is not None:
+                    weights = weights.masked_fill(~mask, 0.0).gather(1, order)
                 mask = mask.gather(1, order)
-                weights = weights if weights is None else weights.gather(1, order)
         arguments = () if weights is None else (weights,)
         vectors: Tensor = super().__call__(embeddings, mask, *arguments)
         return vectors

@@ -194,6 +194,11 @@ def data_options(
         }
     if isinstance(data, str) and data in names_of("data"):
         return data_options(composed(f"data={data}")["data"])
+    if not isinstance(columns, Mapping | None):
+        raise InputError(
+            f"columns: got {columns!r}; expected the names of columns by what they have, such as "
+            "{'post': 'tweet'}"
+        )
     path = Path(data).expanduser()
     folder = str(path.absolute() if path.exists() else data)
     values = {"data.name": folder}

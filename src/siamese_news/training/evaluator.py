@@ -1,5 +1,6 @@
 """A callback that evaluates a model on further sets while it is trained."""
 
+from collections.abc import Mapping
 from typing import cast
 
 import pytorch_lightning as pl
@@ -23,6 +24,7 @@ class Evaluator(pl.Callback):
         name: None is the name of the folder.
         pool: ``linked``, the posts of the split's qrels, or ``with_unlinked``, also the posts of no
             qrels.
+        columns: the names of a table's columns, as `SiameseDataModule` takes them.
 
     Raises:
         InputError: the set does not exist, or has no relevant pair.
@@ -41,18 +43,32 @@ class Evaluator(pl.Callback):
         split: str = "test",
         name: str | None = None,
         pool: str = "linked",
+        columns: Mapping[str, str] = {},
     ) -> None:
-        collection = open_source(folder)
+        collection = open_source(folder, columns)
         self.name = name or collection.name
         entry = {"split": split, "pool": pool}
         self.evaluation = evaluation_set(collection, entry)
 
     @override
+    def on_validation_batch_start(
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        batch: object,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        # Between the hooks of an epoch: a callback that averages weights has put them in by then,
+        # and has not taken them out, wherever it is in the list of callbacks.
+        if batch_idx == dataloader_idx == 0:
+            self._figures = on_first_process(
+                lambda: ranking_figures(cast(Model, pl_module.model), self.evaluation)
+            )
+
+    @override
     def on_validation_epoch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule
     ) -> None:
-        figures = on_first_process(
-            lambda: ranking_figures(cast(Model, pl_module.model), self.evaluation)
-        )
-        for key, value in figures.items():
+        for key, value in self._figures.items():
             pl_module.log(f"{self.name}/{key}", value, sync_dist=True)

@@ -3,6 +3,7 @@
 import copy
 import logging
 import os
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import currentframe
@@ -227,7 +228,7 @@ class SiameseModule(pl.LightningModule):
         values = {name: saved[name] for name in names if name in saved} | options
         if "model" in options_of(cls, SiameseModule):
             values["model"] = model_in(checkpoint, checkpoint_path)
-        module = cls(**values)
+        module = _made(cls, values)
         if "model" not in values:  # a subclass that makes its model itself
             module.on_load_checkpoint(checkpoint)
         # The model's own options, which its class did not get again.
@@ -444,7 +445,20 @@ class SiameseModule(pl.LightningModule):
 
 #: What a model in a checkpoint has itself.
 _OF_MODEL = ("encoder", "sparsity", "tokenizer", "limits", "model")
+_FIXED = re.compile(r"got multiple values for (?:keyword )?argument '(\w+)'")
 _OTHER_FLOATS = (torch.float16, torch.bfloat16, torch.float64)
+
+
+def _made(module: type["SiameseModule"], values: dict[str, Any]) -> "SiameseModule":
+    """A module with saved values, without those that a subclass fixes itself."""
+    while True:
+        try:
+            return module(**values)
+        except TypeError as error:
+            fixed = _FIXED.search(str(error))
+            if fixed is None or fixed[1] not in values:
+                raise
+            del values[fixed[1]]
 
 
 def _values(**options: Any) -> dict[str, Any]:

@@ -25,9 +25,9 @@ _BUFFER = 2**20
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DAMAGED = (zlib.error, zstd.ZstdError)
 # Bytes that are unpacked at a time. One of gzip expands to 1 KB at most, and 4 of zstd to 128 KiB,
-# so 4 MiB and 16 MiB come out at worst.
+# so 4 MiB come out at worst.
 _GZIP_FEED = 2**12
-_ZSTD_FEED = 2**9
+_ZSTD_FEED = 2**7
 
 
 _REPLACED = "siamese_news.replaced"

@@ -1,10 +1,9 @@
 """The module ``compression.zstd`` of Python 3.14, which older ones have as a package."""
 
 import sys
+from importlib import import_module
+from typing import Any
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
-__all__ = ["zstd"]
+zstd: Any = import_module(
+    "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+)
