@@ -57,11 +57,9 @@ class ScoreCounts:
 
     def histogram(self) -> ScoreHistogram:
         """100 bins of equal width over the range of the scores: 101 ``edges``, 100 ``counts``."""
-        filled_bins = np.flatnonzero(self._counts)
-        lowest_bin = highest_bin = -_LOWEST  # the score 0
-        if len(filled_bins):
-            lowest_bin = int(filled_bins[0])
-            highest_bin = int(filled_bins[-1])
+        # The score 0 if there is none.
+        filled_bins = np.flatnonzero(self._counts).tolist() or [-_LOWEST]
+        lowest_bin, highest_bin = filled_bins[0], filled_bins[-1]
         width = -(-(highest_bin + 1 - lowest_bin) // _BINS)
         edges = [
             (_LOWEST + lowest_bin + width * step) / 1000 for step in range(_BINS + 1)

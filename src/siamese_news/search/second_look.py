@@ -143,8 +143,7 @@ class SecondLook:
         if self._posts is not None:
             return self._posts
         near = int(np.count_nonzero(scores >= _NEAR * MILLION))
-        share = float(self._deciding(number, agreed).max())
-        deciding = round(MOST * share)
+        deciding = round(MOST * float(self._deciding(number, agreed).max()))
         return min(max(_TIMES * near, LEAST, deciding), MOST)
 
     def scores(
