@@ -274,3 +274,16 @@ def test_a_subclass_that_fixes_an_option_is_opened(folder, tmp_path):
     assert (loaded.my_weight, loaded.lr) == (7.0, 0.25)
     states = (made.model.state_dict() for made in (module, loaded))
     torch.testing.assert_close(*states, rtol=0, atol=0)
+
+
+def test_numbers_of_numpy_are_numbers(folder, tmp_path):
+    lr, weight = np.logspace(-2, -1, 2)
+    module = Weighted(my_weight=weight, **(_gru(folder) | {"lr": lr}))
+    data = data_of(folder, seed=np.int64(3))
+    trainer = trainer_of(tmp_path, max_epochs=1, limit_val_batches=0)
+    trainer.fit(module, datamodule=data)
+    trainer.save_checkpoint(tmp_path / "numpy.ckpt")
+    loaded = Weighted.load_from_checkpoint(tmp_path / "numpy.ckpt")
+    assert (loaded.lr, loaded.my_weight) == (0.01, 0.1)
+    opened = SiameseDataModule.load_from_checkpoint(tmp_path / "numpy.ckpt")
+    assert opened.seed == 3

@@ -316,7 +316,7 @@ class SiameseDataModule(pl.LightningDataModule):
                 f"data.texts={self.data['texts']}: texts without pairs are read by task=distil "
                 "alone; leave it out, or train with task=distil"
             )
-        self.seed = seed
+        self.seed = int(seed)
         self.num_workers = num_workers
         if isinstance(vectors, str):
             vectors = dict(composed(f"vectors={vectors}")["vectors"])

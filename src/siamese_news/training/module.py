@@ -153,9 +153,10 @@ class SiameseModule(pl.LightningModule):
             self.objective = instantiate(options["objective"], "objective")
         self._optimizer = options["optimizer"]
         self._schedule = options["schedule"]
-        self.lr = lr if isinstance(self._optimizer, Mapping) else None
-        if self.lr is None and isinstance(self._optimizer, Mapping):
-            self.lr = self._optimizer.get("lr")
+        self.lr = None
+        if isinstance(self._optimizer, Mapping):
+            lr = self._optimizer.get("lr") if lr is None else lr
+            self.lr = None if lr is None else float(lr)
         self._set_term_vectors()
         # What the miner selected, summed over the heads and the epoch, and over the ranks unless
         # each counts the global batch.

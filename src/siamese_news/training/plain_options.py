@@ -8,6 +8,7 @@ from importlib import resources
 from inspect import signature
 from typing import Any, cast
 
+import numpy as np
 from hydra import compose, initialize_config_module
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
@@ -35,6 +36,11 @@ def init_values(frame: Any, base: type) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for arguments in collect_init_args(frame, [], classes=(base,)):
         values |= arguments
+    # What numpy counts with is no plain number to those who read a checkpoint.
+    values = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in values.items()
+    }
     return {name: value for name, value in values.items() if is_plain(value)}
 
 
