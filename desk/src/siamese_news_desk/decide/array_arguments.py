@@ -125,9 +125,8 @@ def verdicts_of(
     verdicts: dict[int, Verdict] = {}
     for key, verdict in labels.items():
         if isinstance(key, bool) or not isinstance(key, int | np.integer):
-            hint = ""
-            if (name := str(key)) in names:
-                hint = f": ids[{names.index(name)}] has the row {names.index(name)}"
+            rows = [row for row, name in enumerate(names) if name == str(key)]
+            hint = "".join(f": ids[{row}] has the row {row}" for row in rows)
             raise InputError(f"labels has the key {_brief(key)}; {expected}{hint}")
         verdicts[int(key)] = verdict_of(verdict, int(key))
     return verdicts

@@ -39,9 +39,8 @@ class MachineVerdicts:
         """A summary of the file."""
         values = self.values[~np.isnan(self.values)]
         count = len(values)
-        kind = "scores"
-        if self.cut is not None:
-            kind = "labels" if set(values.tolist()) <= {0.0, 1.0} else "probabilities"
+        shares = "labels" if set(values.tolist()) <= {0.0, 1.0} else "probabilities"
+        kind = "scores" if self.cut is None else shares
         numbers = {
             "not used, because the results do not have their posts": self.unknown,
             "given twice, the same both times": self.repeated,

@@ -68,13 +68,13 @@ class PostIndex(Pool):
     def find(self, ids: Iterable[str]) -> dict[str, Post]:
         """Posts by id; missing ones are left out."""
         requested_ids = set(ids)
-        posts = {}
-        for segment in self._segments:
-            for first_row, segment_ids in segment.ids():
-                for row, id in enumerate(segment_ids, first_row):
-                    if id in requested_ids:
-                        posts[id] = segment.post(row)
-        return posts
+        return {
+            id: segment.post(row)
+            for segment in self._segments
+            for first_row, segment_ids in segment.ids()
+            for row, id in enumerate(segment_ids, first_row)
+            if id in requested_ids
+        }
 
     def sample(self) -> list[Post]:
         """See `Pool`: the posts that a scan would have sampled."""

@@ -79,10 +79,12 @@ class PostWindow:
             self.chunks = [Chunk(**chunk) for chunk in saved["chunks"]]
             growing = Chunk(**saved["growing"])
             self.position = saved["position"]
-        self.known: set[str] = set()
-        for chunk in self.chunks:
-            if chunk.start >= 0:
-                self.known.update(post.id for post in posts_in(self._path(chunk)))
+        self.known = {
+            post.id
+            for chunk in self.chunks
+            if chunk.start >= 0
+            for post in posts_in(self._path(chunk))
+        }
         self._begin(growing)
         for block in blocks(posts_in(self._path(self.growing))):
             self._take(block, self.content(block))

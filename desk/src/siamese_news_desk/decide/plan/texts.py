@@ -200,12 +200,13 @@ class KnownVerdicts:
     def _ahead(self, ranks: NDArray[np.int64]) -> set[int]:
         """The first posts of the sets from these ranks on."""
         set_number = int(np.searchsorted(self._sizes, int(ranks.max()) + 1))
-        ahead: set[int] = set()
-        for number in range(set_number, min(set_number + _AHEAD, len(self._sizes))):
-            ahead.update(
-                self._order.first(number, max(2 * len(ranks), _OF_EACH)).tolist()
-            )
-        return ahead
+        return {
+            rank
+            for number in range(set_number, min(set_number + _AHEAD, len(self._sizes)))
+            for rank in self._order.first(
+                number, max(2 * len(ranks), _OF_EACH)
+            ).tolist()
+        }
 
 
 def text_key(unit: Unit) -> tuple[str, str] | None:
