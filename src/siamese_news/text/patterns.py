@@ -111,6 +111,7 @@ _FRAMED_WORD = re.compile(
 )
 # Letters of flags with invisible signs between them spell words.
 _SPELLED = re.compile("[\U0001f1e6-\U0001f1ff](?=\u200b)")
+_MARK = re.compile(rf"[{MARKS}\ufe20-\ufe2f\u20e3]")
 # Marks of no spelling: lines through and under letters, those over two letters, rings around
 # letters, the rows of marks for dialects and medieval writing, and those of other scripts on Latin.
 _ORNAMENTS = re.compile(
@@ -166,11 +167,12 @@ def clean(chunk: str) -> str:
     plain = _FRAMED_WORD.sub(
         lambda match: match[0].replace("\ufe0f", "").translate(_FRAMED), plain
     )
-    plain, ornaments = _ORNAMENTS.subn("", plain)
-    if _HEAPED.search(plain) or (
-        ornaments and _ON_EACH.search(normalized("NFD", plain))
-    ):
-        plain = _ACCENTS.sub("", normalized("NFD", plain))
+    if _MARK.search(plain):
+        plain, ornaments = _ORNAMENTS.subn("", plain)
+        if _HEAPED.search(plain) or (
+            ornaments and _ON_EACH.search(normalized("NFD", plain))
+        ):
+            plain = _ACCENTS.sub("", normalized("NFD", plain))
     return _LETTERS.sub(_of_one_script, plain) if _MIXED.search(plain) else plain
 
 
