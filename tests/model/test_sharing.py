@@ -43,10 +43,18 @@ def test_matryoshka_is_the_mean_over_the_beginnings():
     labels = torch.arange(5)
     batch = labels, labels.repeat_interleave(2)
     loss = losses.NTXentLoss()
-    nested = SiameseObjective(loss=loss, matryoshka=[2, 5, 64])(articles, posts, *batch)
+    nested = SiameseObjective(loss=loss, matryoshka=[2, 5, 8])(articles, posts, *batch)
     plain = SiameseObjective(loss=loss)
     parts = [plain(articles[:, :n], posts[:, :n], *batch) for n in (2, 5, 8)]
     torch.testing.assert_close(nested, sum(parts) / 3)
+    with pytest.raises(InputError, match="the vectors have 8 numbers"):
+        SiameseObjective(loss=loss, matryoshka=[2, 9])(articles, posts, *batch)
+    for sizes in ([0], [-3, 4], ["8"]):
+        with pytest.raises(InputError, match="expected sizes from 1 on"):
+            SiameseObjective(loss=loss, matryoshka=sizes)
+    proxies = losses.ProxyAnchorLoss(5, 8)
+    with pytest.raises(InputError, match="has weights for whole vectors alone"):
+        SiameseObjective(loss=proxies, anchors="both", matryoshka=[2])
 
 
 def test_several_processes_encode_the_same(star, monkeypatch):

@@ -56,9 +56,9 @@ class SiameseObjective(nn.Module):
         cache: keep the vectors of a batch alone until the backward pass, and encode each part of it
             again there. The gradient is the same; the memory is that of one part, the time about a
             quarter more (gradient caching; Gao et al. 2021, arXiv 2101.06983).
-        matryoshka: sizes; the loss is the mean of those of the whole vectors and of their beginnings
-            of these sizes, so that `Model.truncate` loses little (Kusupati et al. 2022, arXiv
-            2205.13147).
+        matryoshka: sizes up to D; the loss is the mean of those of the whole vectors and of their
+            beginnings of these sizes, so that `Model.truncate` loses little (Kusupati et al. 2022,
+            arXiv 2205.13147).
 
     Attributes:
         mined: counts of the miner's selection in the last batch; None without a miner.
@@ -82,6 +82,15 @@ class SiameseObjective(nn.Module):
         self.gather_across_devices = gather_across_devices
         self.cache = cache
         self.matryoshka = matryoshka
+        if any(type(size) is not int or size < 1 for size in matryoshka):
+            raise InputError(
+                f"objective.matryoshka={list(matryoshka)}: expected sizes from 1 on, such as [64, 128]"
+            )
+        if matryoshka and any(weight.dim() > 1 for weight in loss.parameters()):
+            raise InputError(
+                f"objective.loss={type(loss).__name__}: has weights for whole vectors alone; expected "
+                "another loss with objective.matryoshka"
+            )
         self.mined: Mined | None = None
         if type(loss).__name__ in _ONE_SIDE and anchors != "both":
             raise InputError(
@@ -115,12 +124,18 @@ class SiameseObjective(nn.Module):
                 f"a batch has {len(posts)} posts of one article, so none has a negative; expected "
                 "posts of two articles or more: see data.batching"
             )
-        sizes = [size for size in self.matryoshka if size < articles.shape[1]]
+        whole_size = articles.shape[1]
+        if max(self.matryoshka, default=0) > whole_size:
+            raise InputError(
+                f"objective.matryoshka={list(self.matryoshka)}: the vectors have {whole_size} numbers; "
+                "expected smaller sizes"
+            )
+        sizes = [size for size in self.matryoshka if size < whole_size]
         losses = [
             self._loss_of(
                 articles[:, :size], posts[:, :size], article_labels, post_labels
             )
-            for size in (*sizes, articles.shape[1])
+            for size in (*sizes, whole_size)
         ]
         return torch.stack(losses).mean() if sizes else losses[0]
 
