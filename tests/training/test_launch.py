@@ -4,9 +4,11 @@ import sys
 
 import pytest
 import torch
+import yaml
 
 from siamese_news.errors import InputError
 from siamese_news.training import launch
+from siamese_news.training.plain_options import composed
 from siamese_news.training.trainer import make_trainer
 
 SLURM = {
@@ -101,3 +103,29 @@ def test_a_restart_is_told_by_either_launcher():
     assert not launch.was_restarted({"SLURM_RESTART_COUNT": "0"})
     assert launch.was_restarted({"SLURM_RESTART_COUNT": "2"})
     assert launch.was_restarted({"TORCHELASTIC_RESTART_COUNT": "1"})
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "objective.loss={_target_: x.MarginLoss}",
+        "objective.loss={beta: 2, _target_: x.MarginLoss}",
+        "objective.miner={_target_: x.Miner, margin: 0.1}",
+    ],
+)
+def test_a_mapping_with_a_class_replaces_an_option(monkeypatch, argument):
+    """Merged into it, as Hydra does, another loss would have the values of the first one."""
+    monkeypatch.setattr(sys, "argv", ["train", argument, "task.epochs=1"])
+    launch.prepare_command()
+    name, value = argument.split("=", 1)
+    option = composed(*(word for word in sys.argv[1:] if "hydra" not in word))
+    assert option["objective"][name.partition(".")[2]] == yaml.safe_load(value)
+
+
+@pytest.mark.parametrize(
+    "argument", ["+callbacks.mine={_target_: x.Y}", "hydra.launcher={_target_: x.Y}"]
+)
+def test_other_arguments_stay(monkeypatch, argument):
+    monkeypatch.setattr(sys, "argv", ["train", argument])
+    launch.prepare_command()
+    assert sys.argv[1] == argument

@@ -6,11 +6,13 @@ imported.
 """
 
 import os
+import re
 import sys
 import time
 from argparse import ArgumentError
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ OWNED = {
     "trainer.plugins": "trainer.strategy and trainer.precision",
     "trainer.use_distributed_sampler": "data.batching; its sampler knows all devices",
 }
+_WITH_CLASS = re.compile(r"((?!hydra\.)[a-z]\w*(?:\.\w+)*)=\{.*\b_target_\s*:")
 _store: Any = None
 
 
@@ -45,11 +48,21 @@ def prepare_command() -> None:
         name = argument.lstrip("+~").partition("=")[0]
         if name in OWNED:
             raise InputError(f"{name} is set by the task; use {OWNED[name]}")
+    sys.argv[1:] = chain.from_iterable(map(_replacing, sys.argv[1:]))
     share_stamp()
     if not is_first_process():
         for override in ("hydra.output_subdir=null", "hydra/job_logging=stdout"):
             if override not in sys.argv:
                 sys.argv.append(override)
+
+
+def _replacing(argument: str) -> list[str]:
+    """The arguments of Hydra by which a mapping with a class takes the place of an option.
+
+    Hydra itself merges it into the option, so the new class would get the old one's values.
+    """
+    with_class = _WITH_CLASS.match(argument)
+    return [f"~{with_class[1]}", f"+{argument}"] if with_class else [argument]
 
 
 @contextmanager
