@@ -36,6 +36,7 @@ from siamese_news.model import Model
 from siamese_news.sparsity import AdaptiveEntmax, Softmax
 from siamese_news.training import link, negatives
 from siamese_news.training.build import instantiate
+from siamese_news.training.callbacks import selection
 from siamese_news.training.evaluator import Evaluator
 from siamese_news.training.module import ranking_figures
 from siamese_news.training.plain_options import composed
@@ -326,3 +327,12 @@ def test_a_misspelled_monitor_is_refused_before_training(tmp_path, options, mess
     with pytest.raises(InputError, match=message):
         link.run(config | {"labels": {}}, tmp_path)
     assert not list(tmp_path.rglob("*.ckpt"))
+
+
+@pytest.mark.parametrize("monitor", [None, "train/loss"])
+@pytest.mark.parametrize("mode", ["min", "max"])
+def test_checkpoints_are_told_apart(tmp_path, monitor, mode):
+    best, newest, *_ = selection(
+        tmp_path, monitor=monitor, patience=None, keep_interrupted=False, mode=mode
+    )
+    assert best.state_key != newest.state_key

@@ -61,7 +61,8 @@ def selection(
     best = checkpoint(
         filename="best",
         monitor=monitor,
-        mode=mode,
+        # Lightning tells checkpoints apart by monitor and mode: `newest` has none and "min".
+        mode=mode if monitor else "max",
         save_on_train_epoch_end=monitor is None,
     )
     # A separate callback, because `save_last` of the other one would only follow the best.
