@@ -302,7 +302,7 @@ def test_libraries_of_models_are_imported_offline(tmp_path, monkeypatch, library
     monkeypatch.delitem(sys.modules, library, raising=False)
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "model.safetensors").touch()
-    with pytest.raises(AttributeError, match="Nothing"):
+    with pytest.raises(InputError, match="Nothing"):
         foreign.open_foreign(tmp_path / "model", library, "Nothing")
     at_import = sys.modules.pop(library).ATIMPORT
     assert {at_import[name] for name in foreign._OFFLINE} == {"1"}
