@@ -117,8 +117,8 @@ class Ranking:
         self._top = top
         self._forget()
 
-    def _texts(self, rows: Ints, places: NDArray[np.intp]) -> list[str]:
-        return [self._posts[row][0].text for row in rows[places].tolist()]
+    def _texts(self, rows: Ints, indexes: NDArray[np.intp]) -> list[str]:
+        return [self._posts[row][0].text for row in rows[indexes].tolist()]
 
     def posts(self) -> list[Post]:
         """The different posts in the lists, in the order of the pool."""

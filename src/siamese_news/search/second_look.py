@@ -125,16 +125,16 @@ class SecondLook:
         the posts gain they get these `shares` (P,).
         """
         agreed = self._agreement(number, scores, order, texts_of, agreed)
-        places = order[: self.count(number, scores, agreed)]
-        scores[places] = self.scores(
+        reread = order[: self.count(number, scores, agreed)]
+        scores[reread] = self.scores(
             number,
-            texts_of(places),
-            scores[places],
+            texts_of(reread),
+            scores[reread],
             scales,
             agreed,
-            1.0 if shares is None else shares[places],
+            1.0 if shares is None else shares[reread],
         )
-        return places
+        return reread
 
     def count(
         self, number: int, scores: NDArray[np.int64], agreed: NDArray[np.floating]
@@ -222,10 +222,10 @@ class SecondLook:
         ]
         if not foreign or not len(order):
             return agreed
-        places = order[: min(_AGREEMENT.posts, self.most)]
-        _, _, similar = self._compared(foreign, texts_of(places))
+        nearest = order[: min(_AGREEMENT.posts, self.most)]
+        _, _, similar = self._compared(foreign, texts_of(nearest))
         similar /= similar.std(axis=1, keepdims=True) + 1e-6
-        words = (scores[places] / MILLION).astype(np.float32)
+        words = (scores[nearest] / MILLION).astype(np.float32)
         measured = agreed.astype(np.float64)
         measured[foreign] = [
             rules.agreement(_AGREEMENT, words, line) for line in similar
@@ -267,11 +267,11 @@ def dealt(scores: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int
         >>> dealt(np.array([9, 7, 2]), np.array([30, 60, 30])).tolist()
         [4, 9, 4]
     """
-    _, places, counts = np.unique(order, return_inverse=True, return_counts=True)
+    _, levels, counts = np.unique(order, return_inverse=True, return_counts=True)
     starts = np.cumsum(counts) - counts
     means = np.rint(np.add.reduceat(np.sort(scores), starts) / counts).astype(np.int64)
     rising = np.arange(len(means))
-    return (np.maximum.accumulate(means - rising) + rising)[places]
+    return (np.maximum.accumulate(means - rising) + rising)[levels]
 
 
 class _Vectors:

@@ -152,8 +152,8 @@ def _months() -> dict[str, int]:
                 # "de novembre" and "нояб." are a word with others around it.
                 word = max(_WORD.findall(name.lower()) or [""], key=len)
                 if len(word) > 2 or (len(word) == 2 and not word.isascii()):
-                    same = numbers.get(word, number) == number
-                    numbers[word] = number if same else 0
+                    agrees = numbers.get(word, number) == number
+                    numbers[word] = number if agrees else 0
     english = {month[:3]: number for number, month in enumerate(_ENGLISH, 1)}
     return numbers | english | {"listopadu": 11, "listopada": 10}  # Czech, Croatian
 

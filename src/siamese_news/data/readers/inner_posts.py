@@ -61,10 +61,10 @@ def _objects(records: Iterable[Record]) -> Iterator[tuple[ListPath, Record]]:
     pending = list(records)
     while pending:
         for name, value in pending.pop().items():
-            places: dict[ListPath, Any] = {(name,): value}
+            values: dict[ListPath, Any] = {(name,): value}
             if isinstance(value, dict):
-                places |= {(name, key): inner for key, inner in value.items()}
-            for path, items in places.items():
+                values |= {(name, key): inner for key, inner in value.items()}
+            for path, items in values.items():
                 # An object about the author has an id, and may have words.
                 if isinstance(items, dict) and normal(name) not in _ABOUT:
                     words = (n for n, v in items.items() if isinstance(v, str))
@@ -88,12 +88,12 @@ def with_inner_posts(convert: Convert, inner: Mapping[ListPath, Fields]) -> Conv
                 if isinstance(item, dict):
                     posts = posts or each(convert_record, [record])
                     convert_item = partial(converted, convert_record=convert_inner)
-                    first, *inner_posts = each(convert_item, [item])
+                    reply, *inner_posts = each(convert_item, [item])
                     opening = posts[0] if isinstance(items, list) else None
-                    if isinstance(opening, Post) and isinstance(first, Post):
-                        metadata = {"reply_to": opening.id, **first.metadata}
-                        first = Post(first.id, first.text, metadata)
-                    posts += [first, *inner_posts]
+                    if isinstance(opening, Post) and isinstance(reply, Post):
+                        metadata = {"reply_to": opening.id, **reply.metadata}
+                        reply = Post(reply.id, reply.text, metadata)
+                    posts += [reply, *inner_posts]
         return posts or convert_record(record)
 
     return converted

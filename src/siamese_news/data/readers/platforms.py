@@ -832,9 +832,9 @@ def _from_discord(message: Record) -> Converted:
     words = [
         message.get("content"),
         *(
-            part.get(name)
+            block.get(name)
             for card in cards
-            for part in (card, *(card.get("fields") or ()))
+            for block in (card, *(card.get("fields") or ()))
             for name in ("title", "description", "name", "value")
         ),
     ]

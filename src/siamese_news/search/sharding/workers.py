@@ -69,8 +69,8 @@ def filter_to_file(
             f"--{'resume' if resume else 'workers'}: the posts come through a pipe, which cannot be "
             "checked to be the same, or read in parts; save them to a file and start over"
         )
-    with partial_place(out, resume=resume) as place:
-        folder = ShardFolder(place)
+    with partial_place(out, resume=resume) as unfinished:
+        folder = ShardFolder(unfinished)
         files = isinstance(pool, FilePool) and pool.stream.total_bytes
         shards = parts_for(workers, files) if files and several else 1
         folder.start(opened.job(versions), shards, resume=resume)
