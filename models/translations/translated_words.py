@@ -61,7 +61,7 @@ def read_translations(path: str | Path) -> list[Translation]:
     """The pairs of a file of JSON lines.
 
     Raises:
-        InputError: with the line, where one of the fields is no text.
+        InputError: with the line, where one of the fields is not a text.
     """
     translations = []
     for line, record in read_jsonl(path):

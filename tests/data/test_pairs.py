@@ -162,5 +162,7 @@ def test_the_columns_of_a_table_have_names_of_their_own(tmp_path):
     ):
         SiameseDataModule(path).sizes()
     (tmp_path / "beir").mkdir()
-    with pytest.raises(InputError, match="is no table, and has no columns to name"):
+    with pytest.raises(
+        InputError, match="is not a table, so it has no columns to name"
+    ):
         open_source(str(tmp_path / "beir"), {"post": "tweet"})

@@ -36,7 +36,7 @@ GOOD = {
         "hidden_size": 12,
     },
     "tokenizer.json": {"anything": "auto_map"},
-    "model.safetensors": {},
+    "model.safetensors": "weights " * 20,  # more bytes than 9 times 12
     "pytorch_model.bin": {},
     "2_Dense/config.json": {"activation_function": "torch.nn.modules.activation.Tanh"},
     "2_Dense/model.safetensors": {},

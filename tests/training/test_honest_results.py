@@ -272,6 +272,8 @@ def test_a_subclass_that_fixes_an_option_is_opened(folder, tmp_path):
     module = Decided(vectors_of(folder), my_weight=7.0, lr=0.25)
     loaded = Decided.load_from_checkpoint(_checkpoint(module, folder, tmp_path))
     assert (loaded.my_weight, loaded.lr) == (7.0, 0.25)
+    with pytest.raises(InputError, match="got schedule, which Decided fixes itself"):
+        Decided.load_from_checkpoint(tmp_path / "own.ckpt", schedule="cosine")
     states = (made.model.state_dict() for made in (module, loaded))
     torch.testing.assert_close(*states, rtol=0, atol=0)
 

@@ -43,7 +43,7 @@ def open_source(folder: str, columns: Mapping[str, str] = {}) -> Collection:
     """
     if columns and not is_table(Path(folder)):
         raise InputError(
-            f"{folder}: is no table, and has no columns to name ({', '.join(columns)}); expected "
+            f"{folder}: is not a table, so it has no columns to name ({', '.join(columns)}); expected "
             "a table of pairs (.csv, .tsv), or no data.columns"
         )
     if folder == BUNDLED:

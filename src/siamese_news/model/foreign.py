@@ -97,7 +97,7 @@ def open_foreign(folder: str | Path, library: str, name: str, **options: Any) ->
         problem = import_problem(error, library, f"'{PACKAGE}[bench]'")
         raise InputError(f"{folder}: is a model of {problem}") from error
     if library == "sentence_transformers":
-        _expect_in_weights(folder, root, _allocated)
+        _expect_in_weights(folder, root, _allocated, _COMPUTED)
     try:
         if library == "model2vec":
             return loaded.from_pretrained(str(root))
@@ -150,13 +150,16 @@ def check_folder(folder: str | Path, library: str) -> Path:
 
 
 def _expect_in_weights(
-    folder: str | Path, root: Path, numbers_of: Callable[[Path], int]
+    folder: str | Path, root: Path, numbers_of: Callable[[Path], int], spare: int = 1
 ) -> None:
-    """Refuse settings of arrays that the weights do not have: a library makes them at once."""
+    """Refuse settings of arrays that the weights do not have: a library makes them at once.
+
+    A number of them has at least a byte; `spare` numbers are in no weights.
+    """
     weights = sum(path.stat().st_size for path in root.rglob(f"*{_SAFE}"))
     for path in sorted(root.rglob("*config.json")):
         numbers = numbers_of(path)
-        if numbers > 2 * weights + _COMPUTED:  # in four bits a number is half a byte
+        if numbers > weights + spare:
             raise InputError(
                 f"{folder}: {path.relative_to(root)} declares arrays of {numbers:,} numbers, and all "
                 f"weights of the folder have {weights:,} bytes; the library would make them before "

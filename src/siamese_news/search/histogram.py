@@ -57,7 +57,7 @@ class ScoreCounts:
 
     def histogram(self) -> ScoreHistogram:
         """100 bins of equal width over the range of the scores: 101 ``edges``, 100 ``counts``."""
-        # The score 0 if there is none.
+        # The score 0 without any.
         filled_bins = np.flatnonzero(self._counts).tolist() or [-_LOWEST]
         lowest_bin, highest_bin = filled_bins[0], filled_bins[-1]
         width = -(-(highest_bin + 1 - lowest_bin) // _BINS)

@@ -49,6 +49,7 @@ class Evaluator(pl.Callback):
         self.name = name or collection.name
         entry = {"split": split, "pool": pool}
         self.evaluation = evaluation_set(collection, entry)
+        self._figures: dict[str, float] = {}
 
     @override
     def on_validation_batch_start(

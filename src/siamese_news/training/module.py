@@ -229,7 +229,7 @@ class SiameseModule(pl.LightningModule):
         values = {name: saved[name] for name in names if name in saved} | options
         if "model" in options_of(cls, SiameseModule):
             values["model"] = model_in(checkpoint, checkpoint_path)
-        module = _made(cls, values)
+        module = _made(cls, values, options)
         if "model" not in values:  # a subclass that makes its model itself
             module.on_load_checkpoint(checkpoint)
         # The model's own options, which its class did not get again.
@@ -450,8 +450,14 @@ _FIXED = re.compile(r"got multiple values for (?:keyword )?argument '(\w+)'")
 _OTHER_FLOATS = (torch.float16, torch.bfloat16, torch.float64)
 
 
-def _made(module: type["SiameseModule"], values: dict[str, Any]) -> "SiameseModule":
-    """A module with saved values, without those that a subclass fixes itself."""
+def _made(
+    module: type["SiameseModule"], values: dict[str, Any], options: Mapping[str, Any]
+) -> "SiameseModule":
+    """A module with saved values, without those that a subclass fixes itself.
+
+    Raises:
+        InputError: it fixes one of the `options` that the caller gives.
+    """
     while True:
         try:
             return module(**values)
@@ -459,6 +465,11 @@ def _made(module: type["SiameseModule"], values: dict[str, Any]) -> "SiameseModu
             fixed = _FIXED.search(str(error))
             if fixed is None or fixed[1] not in values:
                 raise
+            if fixed[1] in options:
+                raise InputError(
+                    f"load_from_checkpoint: got {fixed[1]}, which {module.__name__} fixes itself; "
+                    "leave it out"
+                ) from error
             del values[fixed[1]]
 
 

@@ -36,7 +36,7 @@ def init_values(frame: Any, base: type) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for arguments in collect_init_args(frame, [], classes=(base,)):
         values |= arguments
-    # What numpy counts with is no plain number to those who read a checkpoint.
+    # A checkpoint with numbers of numpy cannot be read without running code.
     values = {
         name: value.item() if isinstance(value, np.generic) else value
         for name, value in values.items()

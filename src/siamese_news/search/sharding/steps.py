@@ -96,7 +96,7 @@ class ShardFolder:
         for pattern in (".*", "0*", "pool", "rows"):
             for path in self.path.glob(pattern):
                 path.unlink()
-        with suppress(OSError):  # there is none, or it has a file of the user's
+        with suppress(OSError):  # it does not exist, or has a file of the user's
             self.path.rmdir()
 
     def file(self, index: int, name: str) -> Path:
