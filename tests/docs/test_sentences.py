@@ -10,6 +10,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")),
     *(ROOT / "benchmarks").glob("*.md"),
+    *(ROOT / folder / "README.md" for folder in ("desk", "models/star")),
 ]
 LONGEST = 40  # words of a sentence
 SHORT = {"certify.md": 900, "papers.md": 900, "start.md": 600}
@@ -55,7 +56,7 @@ def test_a_long_sentence_is_seen_and_a_list_is_none():
     ]
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_sentence_is_too_long(path):
     text = path.read_text(encoding="utf-8")
     long = {s: n for s in sentences(text) if (n := len(words(s))) > LONGEST}
