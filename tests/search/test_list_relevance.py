@@ -408,3 +408,13 @@ def test_a_damaged_table_is_refused(change, said):
         Calibration.of(TABLE | change)
     assert Calibration.of(None) is None
     assert Calibration.of(TABLE).plain() == TABLE
+
+
+def test_where_only_the_pool_shows_that_relevance_is_unknown_nothing_says_to_lower_it(
+    searcher, caplog, monkeypatch
+):
+    monkeypatch.setattr(Calibration, "knows", lambda table, about: False)
+    caplog.set_level("INFO")
+    assert searcher.filter([STORY], POSTS, threshold=0.5) == []
+    assert "it is unknown: keep a number of posts" in caplog.text
+    assert "Lower it" not in caplog.text and "No post was kept" not in caplog.text

@@ -127,8 +127,7 @@ def write_filtered(
         opened.write_rows(target, rows_of)
     all_remarks = [
         *remarks,
-        *filter_remarks(opened, outcome),
-        *outcome.cut.remarks(relevance),
+        *filter_remarks(opened, outcome, relevance),
     ]
     if outcome.listed > CLUSTERED and not query.dedupe:
         all_remarks.append(
@@ -140,8 +139,10 @@ def write_filtered(
     return remarks
 
 
-def filter_remarks(opened: OpenQuery, outcome: Outcome) -> list[str]:
-    """Remarks on the scores, and on the share of the posts that was kept."""
+def filter_remarks(
+    opened: OpenQuery, outcome: Outcome, kept_relevance: Sequence[float]
+) -> list[str]:
+    """Remarks on the scores, on the share of the posts that was kept, and on their relevance."""
     query = opened.query
     cut = outcome.cut
     assert cut is not None and outcome.listed is not None
@@ -151,9 +152,13 @@ def filter_remarks(opened: OpenQuery, outcome: Outcome) -> list[str]:
         score = "no score" if cut.score is None else f"a score of {cut.score:.3f}"
         threshold = f"{query.threshold:g} of relevance ({score} here)"
     scores = outcome.scores
+    # Where relevance is unknown, no threshold keeps a post: the remark on it says what to do.
+    unknown = query.threshold is not None and cut.relevance_of(scores.highest) is None
+    share = share_remarks(outcome.listed, outcome.searched, threshold, scores)
     return [
-        *share_remarks(outcome.listed, outcome.searched, threshold, scores),
+        *(() if unknown else share),
         *order_remarks(scores, {"the seeds": scores.highest}),
+        *cut.remarks(kept_relevance),
     ]
 
 

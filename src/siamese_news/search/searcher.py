@@ -246,9 +246,13 @@ class Searcher:
             outcome = filter_posts(opened, pool, rows)
             if not outcome.searched:
                 raise InputError("no posts to filter: expected at least one")
-            remarks = partial(filter_remarks, opened, outcome)
-            self._say(opened, outcome.scorer, pool, remarks)
-            return _records(filtered_rows(rows, opened, outcome), query)
+            records = _records(filtered_rows(rows, opened, outcome), query)
+        relevance = [
+            row["relevance"] for row in records if row["relevance"] is not None
+        ]
+        remarks = partial(filter_remarks, opened, outcome, relevance)
+        self._say(opened, outcome.scorer, pool, remarks)
+        return records
 
     @one_thread_of_products()
     def explain(self, articles: Articles, posts: Posts | Pool) -> Records:
