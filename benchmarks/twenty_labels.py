@@ -3,16 +3,19 @@
 Ten posts are labeled first, as `siamese-news sample --for relevance` draws them, and then ten that
 these labels leave open; next to it, twenty posts are labeled that are all drawn as the first ones.
 
-    python -m benchmarks.twenty_labels --cache FILE [--draws 2]
+    python -m benchmarks.twenty_labels --cache FILE [--draws 2] [--machine .9 .05]
 
 ``--cache`` is the file of scored pools that ``python -m benchmarks.calibration --cache FILE`` writes.
 Each list is given the relevance of a table that no pool of its kind was in, whether it is known there
 or not; of each pool the first six lists with 40 relevant posts or more among their best are taken.
-The error is that of the 300 best posts; F1 is divided by that of the best cut.
+The error is that of the 300 best posts; F1 is divided by that of the best cut. With ``--machine``, a
+machine labels: it finds this share of the relevant posts, and takes this share of the others for
+relevant.
 """
 
 import argparse
 import pickle
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +66,15 @@ def error_and_f1(relevance: Floats, truth: Truth) -> tuple[float, float]:
     return float(error / len(values)), float(f1 / best)
 
 
+def verdicts_of(truth: Truth, machine: Sequence[float], seed: int) -> Truth:
+    """What a machine says that finds a share of the relevant posts and takes one of the others."""
+    drawn = np.random.default_rng(seed).random(len(truth))
+    finds, takes = machine
+    return np.where(truth, drawn < finds, drawn < takes)
+
+
 def by_labels(
-    values_of: dict[Mapped, Floats], truth: Truth, at_once: int, seed: int
+    values_of: dict[Mapped, Floats], labeled: Truth, at_once: int, seed: int
 ) -> Floats:
     """The relevance of a list by twenty labels, `at_once` over the whole list."""
     population: Any = _List()
@@ -73,7 +83,7 @@ def by_labels(
     def label(places: list[int]) -> None:
         for place in places:
             sampled = SampledPost("", str(place))
-            labels.of[str(place)] = Label(sampled, "yes" if truth[place] else "no")
+            labels.of[str(place)] = Label(sampled, "yes" if labeled[place] else "no")
 
     estimates = (population, values_of)
     for count in filter(None, (at_once, LABELS - at_once)):
@@ -82,7 +92,9 @@ def by_labels(
     return own.map.relevance(own.values)
 
 
-def measured(pools: list[Scored], draws: int) -> list[dict[str, Any]]:
+def measured(
+    pools: list[Scored], draws: int, machine: Sequence[float]
+) -> list[dict[str, Any]]:
     """The figures by kind, and of all lists."""
     figures: dict[str, list[tuple[float, ...]]] = {}
     for kind in dict.fromkeys(pool.kind for pool in pools):
@@ -104,7 +116,13 @@ def measured(pools: list[Scored], draws: int) -> list[dict[str, Any]]:
                     np.mean(
                         [
                             error_and_f1(
-                                by_labels(values_of, truth, at_once, seed), truth
+                                by_labels(
+                                    values_of,
+                                    verdicts_of(truth, machine, seed),
+                                    at_once,
+                                    seed,
+                                ),
+                                truth,
                             )
                             for seed in range(draws)
                         ],
@@ -137,9 +155,17 @@ def main(arguments: list[str] | None = None) -> None:
         "--cache", type=Path, required=True, help="file of scored pools"
     )
     parser.add_argument("--draws", type=int, default=2, help="of the posts to label")
+    parser.add_argument(
+        "--machine",
+        type=float,
+        nargs=2,
+        default=(1.0, 0.0),
+        metavar=("FINDS", "TAKES"),
+        help="shares of the relevant and of the other posts that it calls relevant",
+    )
     given = parser.parse_args(arguments)
     pools: list[Scored] = pickle.loads(given.cache.read_bytes())
-    print(markdown_table(measured(pools, given.draws)))
+    print(markdown_table(measured(pools, given.draws, given.machine)))
     about = provenance()
     print(
         about["command"], about["date"], about["revision"], about["machine"], sep=" · "
