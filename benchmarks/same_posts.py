@@ -1,9 +1,13 @@
 """Whether plans over a cleaned copy of the same posts are recognized, and unrelated ones are not.
 
-``python -m benchmarks.same_posts``: for pools of one platform, the share of the copies with new ids
-that a list of plans recognizes, whole and as a random third, by the way their texts were cleaned;
-and the share of pairs of unrelated pools that it takes for related. Needs ``pip install
-snowballstemmer`` and the folders in $SIAMESE_NEWS_DATA.
+``python -m benchmarks.same_posts [--parts copies translations alarms]``: for pools of one platform,
+the share of the copies with new ids that a list of plans recognizes, whole and as a random third,
+by the way their texts were cleaned or translated; and the share of pairs of unrelated pools that it
+takes for related. Needs ``pip install snowballstemmer`` and the folders in $SIAMESE_NEWS_DATA.
+
+Translations are of two kinds: the words of a tweet are gone, and links, names of users and hashtags
+stay, as a translator leaves them; and lines of subtitles with their English by people
+(``texts-other``, 1,000 lines of each language), which have no such marks.
 
 The pools are the events of ``events-dev`` and ``usatoday-cnn`` (in quarters for the pairs), the
 stories of ``fox-comments`` and ``dast-da``, and ``trec-microblog`` in pools of 1,000 posts drawn at
@@ -11,7 +15,9 @@ random, which report the same news in the same weeks. The limits were chosen on 
 """
 
 import argparse
+import gzip
 import json
+import os
 import re
 import tempfile
 from collections import defaultdict
@@ -79,6 +85,10 @@ def pieces_of_words(text: str) -> str:
         for word in words
         for piece in ([word] if len(word) < 8 else [word[:6], f"##{word[6:]}"])
     )
+
+
+def marks_alone(text: str) -> str:
+    return " ".join(re.findall(r"https?://\S+|[@#]\w+", text))
 
 
 CLEANINGS: list[Callable[[str], str]] = [
@@ -157,11 +167,13 @@ def quarters(pools: Pools) -> Iterator[tuple[str, list[str]]]:
             yield name, texts
 
 
-def copies(pools: Pools, sketches: Sketches) -> list[list[str]]:
+def copies(
+    pools: Pools, cleanings: Iterable[Callable[[str], str]], sketches: Sketches
+) -> list[list[str]]:
     """For each cleaning, the recognized copies and thirds of these pools."""
     whole = [sketches.of(texts) for texts in pools.values()]
     rows = []
-    for clean in CLEANINGS:
+    for clean in cleanings:
         recognized = []
         for part in (1, 3):
             made = [
@@ -179,6 +191,25 @@ def copies(pools: Pools, sketches: Sketches) -> list[list[str]]:
     return rows
 
 
+def subtitles(sketches: Sketches) -> str:
+    """How many pools of lines are recognized in their English, in words."""
+    languages: dict[str, list[dict[str, str]]] = defaultdict(list)
+    path = Path(os.environ["SIAMESE_NEWS_DATA"]) / "texts-other" / "pairs.jsonl.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        for line in stream:
+            row = json.loads(line)
+            languages[row["lang"]].append(row)
+    related = [
+        sketches.of(row["text"] for row in rows[:_DRAWN]).relation(
+            sketches.of(row["english"] for row in rows[:_DRAWN])
+        )
+        is not Relation.OTHER
+        for rows in languages.values()
+        if len(rows) >= _DRAWN
+    ]
+    return f"{sum(related)} of {len(related)} languages recognized in English"
+
+
 def alarms(pools: Iterable[tuple[str, list[str]]], sketches: Sketches) -> list[int]:
     """How many pairs of pools of different events are taken for related, and of how many."""
     made = [(name, sketches.of(texts)) for name, texts in pools]
@@ -192,19 +223,31 @@ def alarms(pools: Iterable[tuple[str, list[str]]], sketches: Sketches) -> list[i
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.parse_args()
+    parts = ("copies", "translations", "alarms")
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
+    options = parser.parse_args()
+    cleanings = [
+        *(CLEANINGS if "copies" in options.parts else ()),
+        *([marks_alone] if "translations" in options.parts else ()),
+    ]
     with tempfile.TemporaryDirectory() as folder:
         sketches = Sketches(Path(folder))
+        if "translations" in options.parts:
+            print(f"subtitles: {subtitles(sketches)}")
         kinds = {"events": events(), "stories": stories()}
         kinds["a stream"] = weeks()
         for name, pools in kinds.items():
             some = dict(list(pools.items())[:30])
-            print(f"\n{name}: copies recognized")
-            columns = ["cleaning", "whole", "a random third"]
-            rows = [
-                dict(zip(columns, row, strict=True)) for row in copies(some, sketches)
-            ]
-            print(markdown_table(rows))
+            if cleanings:
+                print(f"\n{name}: copies recognized")
+                columns = ["cleaning", "whole", "a random third"]
+                rows = [
+                    dict(zip(columns, row, strict=True))
+                    for row in copies(some, cleanings, sketches)
+                ]
+                print(markdown_table(rows), flush=True)
+            if "alarms" not in options.parts:
+                continue
             wrong, pairs = (
                 alarms(quarters(pools), sketches)
                 if name == "events"

@@ -150,15 +150,10 @@ def usable(path):
     return True
 
 
-def as_told(folder, number, results, settings, **options):
-    """A plan, with --again if the program asks for it."""
+def as_told(folder, number, results, settings):
+    """A plan, with --again from the second one on: the program asks for it where they are alike."""
     path = folder / f"{number}.plan.json"
-    try:
-        return Certification.start(results, path, settings, **options)
-    except InputError:
-        return Certification.start(
-            results, path, settings, another_plan=True, **options
-        )
+    return Certification.start(results, path, settings, another_plan=number > 0)
 
 
 def other_ids(folder, rows, truth):

@@ -171,6 +171,38 @@ def test_a_cleaned_copy_is_recognized(tmp_path, clean):
     assert first.relation(unrelated) == Relation.OTHER
 
 
+def translated(text):
+    """Other words in another order; links, names of users and hashtags stay."""
+    words = [word if word[0] in "@#h" else f"{word[::-1]}a" for word in text.split()]
+    marks = [word for word in words if word[0] in "@#" or word.startswith("http")]
+    return " ".join([*marks, *(word for word in words if word not in marks)])
+
+
+def test_a_translation_that_keeps_names_of_users_and_links_is_recognized(tmp_path):
+    def told(seed, users):
+        return [f"@user{n + users} {text}" for n, text in enumerate(sentences(seed))]
+
+    first = made(tmp_path, posts_of(told(1, 0), "a"))
+    for number, step in enumerate((1, 3)):
+        texts = list(map(translated, told(1, 0)[::step]))
+        copy = made(tmp_path, posts_of(texts, "b"), f"{number}.jsonl")
+        expected = Relation.SAME if step == 1 else Relation.PART
+        assert first.relation(copy) == copy.relation(first) == expected
+    # The same links in posts of others, and a form that all posts of two pools have.
+    others = made(tmp_path, posts_of(told(2, 1000), "c"), "c.jsonl")
+    assert first.relation(others) == Relation.OTHER
+    form = "@bbc #news {} https://t.co/1"
+    pools = [
+        made(
+            tmp_path,
+            posts_of([form.format(text.split(" http")[0]) for text in texts], seed),
+            f"{seed}.jsonl",
+        )
+        for seed, texts in ((3, sentences(3)), (4, sentences(4)))
+    ]
+    assert pools[0].relation(pools[1]) == Relation.OTHER
+
+
 def test_chinese_is_recognized_whatever_its_words(tmp_path):
     generator = np.random.default_rng(3)
     texts = [

@@ -245,7 +245,7 @@ def _line(
         entry["kind"] != "precision"
         and entry["settings"].get("threshold", "") is not None
     ):
-        sketch = replace(sketch, best=[], best_texts=[], best_pairs=[])
+        sketch = replace(sketch, best=[], best_texts=[], best_pairs=[], best_marks=[])
     criteria = entry["criteria"].encode("utf-8", "surrogatepass")
     return {
         "sha256": seal_of(entry),

@@ -6,7 +6,7 @@ it has all hashes of its set, so what two sketches share there estimates what th
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -23,10 +23,10 @@ _PART = 0.25  # of the posts of the smaller one are in both: it is a part of the
 
 # Of the pairs of words of two unrelated pools of one platform, at most .15 are in both; of two
 # halves of the posts about one event .22, because these repeat phrases; of a pool and a cleaned copy
-# at least .55 (``python -m benchmarks.same_posts``).
+# at least .55 (``python -m benchmarks.same_posts``). Of marks, .06, .27 and 1.
 _PART_OF_PAIRS = 0.4
 _LETTERS = 5  # words that cleaning leaves in place have as many; stemming leaves these
-_FEW = 32  # so few pairs of words may be those of a form that posts of many pools have
+_FEW = 32  # so few pairs may be those of a form that posts of many pools have
 
 
 class Relation(Enum):
@@ -50,6 +50,7 @@ class Sketch:
         pairs: the smallest hashes of pairs of words that follow each other, which change little with
             stop words, stemming and other tokenizers, in whatever posts they are.
         distinctive: see `Population`.
+        marks: those of pairs of links, names of users and hashtags, which a translation leaves.
     """
 
     posts: Sequence[int]
@@ -59,23 +60,27 @@ class Sketch:
     pairs: Sequence[int]
     best_pairs: Sequence[int]
     distinctive: bool
+    marks: Sequence[int] = ()  # lists of earlier versions have none
+    best_marks: Sequence[int] = ()
 
     @classmethod
     def of(cls, population: Population, texts: Texts) -> "Sketch":
         """The sketch of a population; this reads all texts, if there are any."""
-        text_hashes, pairs = _Smallest(), _Smallest()
+        text_hashes, pairs, marks = _Smallest(), _Smallest(), _Smallest()
         for piece, is_best in texts.pieces():
             plain = [" ".join(text.casefold().split()) for text in piece]
             says = np.array([bool(text) for text in plain], bool)
             keys = keys_of(0, Strings.of(plain), purpose="texts")
             text_hashes.take(keys[says], is_best[says])
-            pairs.take(*_pairs_of(piece, is_best))
+            pairs.take(*_pairs_of(piece, is_best, _words))
+            marks.take(*_pairs_of(plain, is_best, _MARK.findall))
         return cls(
             population.sketch,
             population.best,
             *text_hashes.lists,
             *pairs.lists,
             population.distinctive,
+            *marks.lists,
         )
 
     def relation(self, sketch: "Sketch") -> Relation:
@@ -86,8 +91,15 @@ class Sketch:
         such as recall, and the precision of a part is another question. Where both have texts, ids
         that other posts may have as well count for nothing.
         """
-        pairs = _shares(_common_range(self.pairs, sketch.pairs), _FEW)
-        best_pairs = _shares(_common_range(self.best_pairs, sketch.best_pairs), _FEW)
+        wording = [
+            _shares(_common_range(*hashes), _FEW)
+            for hashes in (
+                (self.pairs, sketch.pairs),
+                (self.marks, sketch.marks),
+                (self.best_pairs, sketch.best_pairs),
+                (self.best_marks, sketch.best_marks),
+            )
+        ]
         identifiers = [
             ((self.texts, sketch.texts), (self.best_texts, sketch.best_texts))
         ]
@@ -96,19 +108,22 @@ class Sketch:
             identifiers.append(((self.posts, sketch.posts), (self.best, sketch.best)))
         shares = [_shares(_common_range(*of_all)) for of_all, _ in identifiers]
         heads = [_shares(_common_range(*of_best)) for _, of_best in identifiers]
-        if any(of_all >= _SAME for of_all, _ in [*shares, *heads, pairs, best_pairs]):
+        if any(of_all >= _SAME for of_all, _ in [*shares, *heads, *wording]):
             return Relation.SAME
         alike = bool(self.best or self.best_texts) == bool(
             sketch.best or sketch.best_texts
         )
         is_part = any(of_smaller >= _PART for _, of_smaller in shares)
-        if alike and (is_part or pairs[1] >= _PART_OF_PAIRS):
+        of_smaller = max(share for _, share in wording[:2])  # of pairs, of marks
+        if alike and (is_part or of_smaller >= _PART_OF_PAIRS):
             return Relation.PART
         return Relation.OTHER
 
 
 def _pairs_of(
-    texts: Sequence[str], is_best: NDArray[np.bool_]
+    texts: Sequence[str],
+    is_best: NDArray[np.bool_],
+    words_of: Callable[[str], Sequence[str]],
 ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """Hashes (n,) of the pairs of words that follow each other, and whether in one of the best."""
     codes: dict[str, int] = {}
@@ -116,7 +131,7 @@ def _pairs_of(
     right_codes: list[int] = []
     numbers = []
     for text in texts:
-        words = [codes.setdefault(w, len(codes)) for w in dict.fromkeys(_words(text))]
+        words = [codes.setdefault(w, len(codes)) for w in dict.fromkeys(words_of(text))]
         left_codes += words[:-1]
         right_codes += words[1:]
         numbers.append(max(0, len(words) - 1))
@@ -147,6 +162,7 @@ def visible(text: str) -> str:
 
 
 _LINK = re.compile(r"(?:https?://|www\.)\S+|@\w+", re.IGNORECASE)
+_MARK = re.compile(r"(?:https?://|www\.)\S+[\w/]|[@#]\w+")
 _WORD = re.compile(rf"(?<![^\W\d_])[^\W\d_]{{{_LETTERS}}}")
 # Thai, Lao, Burmese and Khmer, kana, and Chinese characters.
 _SPACELESS = re.compile(
