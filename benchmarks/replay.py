@@ -1,6 +1,6 @@
 """Replays of a certificate where the labels are known: what a plan would hand over, and be wrong in.
 
-The loop of `annotate` is computed at once here, because the labels are known; tests compare both.
+The loop of labeling is computed at once here, because the labels are known; tests compare both.
 """
 
 import zlib
@@ -94,7 +94,7 @@ def replay(
     sets: int | None = None,
     stop: bool = False,
 ) -> Replay:
-    """Label in the random order until the budget is spent, as `annotate` does.
+    """Label in the random order until the budget is spent, as the page does.
 
     `relevant` (N,) are the labels by rank; the pool has as many `sets` of the tables, or all. With
     `stop`, the labels that the descent does not need are saved.

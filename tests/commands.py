@@ -6,21 +6,16 @@ environment at the start. It costs half a second more than the same command in t
 
 import atexit
 import multiprocessing
-import operator
 import os
 import subprocess
 import sys
 import tempfile
-import termios
 import traceback
 from collections.abc import Sequence
 from functools import cache
-from multiprocessing import reduction
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pexpect.fdpexpect import fdspawn
 from tests.installed import WITH_DESK
 from typer.testing import CliRunner
 
@@ -69,20 +64,8 @@ import os, sys
 os.environ.clear()
 os.environ.update(environment)
 os.chdir(folder)
-if terminal is None:
-    for path, number in ((output, 1), (errors, 2)):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), number)
-else:
-    import fcntl, termios
-    os.setsid()
-    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
-    for number in range(3):
-        os.dup2(terminal, number)
-    os.close(terminal)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)
-    sys.stdout, sys.stderr = (
-        open(number, "w", buffering=1, encoding="utf-8", closefd=False) for number in (1, 2)
-    )
+for path, number in ((output, 1), (errors, 2)):
+    os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), number)
 sys.argv = ["siamese-news", *arguments]
 if module is None:
     from siamese_news.__main__ import main
@@ -164,37 +147,6 @@ def begin(
     return process
 
 
-class _Descriptor:
-    """A file descriptor of which a new process gets a copy."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-
-    def __reduce__(self) -> Any:
-        return operator.methodcaller("detach"), (reduction.DupFd(self._number),)
-
-
-class OnTerminal(fdspawn):
-    """``siamese-news`` with these arguments in a folder, on a terminal of 40 lines of its own.
-
-    What `pexpect.spawn` offers, without the seconds of a new Python; `process` is the process.
-    """
-
-    def __init__(self, *arguments: object, folder: Path) -> None:
-        own, of_command = os.openpty()
-        termios.tcsetwinsize(own, (40, 120))
-        super().__init__(own, encoding="utf-8", timeout=60)
-        self.delaybeforesend = None
-        self.process = _start(None, arguments, folder, terminal=_Descriptor(of_command))
-        os.close(of_command)
-        atexit.register(self.process.kill)
-
-    def close(self) -> None:
-        """Close the terminal, and wait until the command has ended."""
-        super().close()
-        self.process.join(60)
-
-
 def _run(
     module: str | None, arguments: Sequence[object], folder: Path, timeout: float
 ) -> subprocess.CompletedProcess[str]:
@@ -217,9 +169,8 @@ def _start(
     module: str | None,
     arguments: Sequence[object],
     folder: Path,
-    output: Path | None = None,
-    errors: Path | None = None,
-    terminal: Any = None,
+    output: Path,
+    errors: Path,
 ) -> multiprocessing.process.BaseProcess:
     values = {
         "module": module,
@@ -228,7 +179,6 @@ def _start(
         "folder": str(folder),
         "output": str(output),
         "errors": str(errors),
-        "terminal": terminal,
     }
     process = prepared().Process(target=exec, args=(_SCRIPT, values))
     process.start()

@@ -50,10 +50,7 @@ def test_ids_stay_distinct_on_a_console_without_their_signs(here, monkeypatch):
         (*RANK, "--model="),
         (*RANK, "--out", ""),
         ("report", "--results", "", "--out", "page.html"),
-        pytest.param(
-            ("annotate", "--labels", "", "--results", "posts.jsonl", "--find", "1"),
-            marks=needs_desk,
-        ),
+        pytest.param(("certify", "--labels", ""), marks=needs_desk),
         pytest.param(("desk", "--no-browser", "--project", ""), marks=needs_desk),
         ("doctor", "--encoding", ""),
     ],

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 
-import pexpect
 import pytest
 from killing import ENV, LIMIT, finish, kill_often, start, wait_for
 from tests.installed import needs_desk
@@ -199,60 +198,6 @@ def test_a_certificate_and_its_sheets(tmp_path):
         assert len(sheets) == len(whole[1])
         kills += killer.kills
         print(f"seed {seed}: {killer.kills} kills")
-        if kills >= 20:
-            return
-    raise AssertionError(f"{kills} kills alone")
-
-
-def annotated(folder, dice, wanted):
-    """Answer by keys to the end; returns the labels and how often it was killed."""
-    kills = 0
-    while True:
-        child = pexpect.spawn(
-            sys.executable,
-            [
-                *CLI,
-                "annotate",
-                "--results",
-                "scored.jsonl",
-                "--find",
-                "30",
-                "--labels",
-                "l.jsonl",
-            ],
-            cwd=str(folder),
-            env=ENV,
-            encoding="utf-8",
-            timeout=LIMIT,
-            dimensions=(40, 120),
-        )
-        answers = dice.randint(0, 12) if kills < wanted else 10**9
-        while True:
-            if child.expect([r"text (\d+)\r\n", "done: the goal is reached"]):
-                child.expect(pexpect.EOF)
-                rows = [json.loads(line) for line in (folder / "l.jsonl").open()]
-                return {row["post"]: row["label"] for row in rows[1:]}, kills
-            post = f"p{child.match.group(1)}"
-            child.expect(r"\[q\] stop")
-            child.send("y" if is_relevant(post) else "n")
-            answers -= 1
-            if answers < 0:
-                # While the answer is written, or after it.
-                time.sleep(dice.uniform(0, 0.05))
-                child.kill(dice.choice([signal.SIGKILL, signal.SIGTERM]))
-                child.wait()
-                kills += 1
-                break
-
-
-@needs_desk
-def test_labels_one_at_a_time(tmp_path):
-    whole, _ = annotated(scored(tmp_path / "whole"), random.Random(0), 0)
-    kills = 0
-    for seed in range(1, 40):
-        labels, more = annotated(scored(tmp_path / str(seed)), random.Random(seed), 5)
-        assert labels == whole
-        kills += more
         if kills >= 20:
             return
     raise AssertionError(f"{kills} kills alone")

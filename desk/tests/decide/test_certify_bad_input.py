@@ -107,8 +107,6 @@ def test_two_coders_in_one_journal_are_counted_the_same_way_by_every_command(poo
     said = (
         f"1 post with labels that contradict each other, such as '{rows[0]['post']}': "
     )
-    done = run("annotate", "--plan", plan, "--labels", labels)
-    assert done.exit_code == 0 and f"{said}counted as not relevant" in done.stderr
     done = run("certify", "--plan", plan, "--labels", labels)
     assert done.exit_code == 0 and f"{said}counted as not relevant" in done.stderr
     assert certificate(folder)["labels"]["not_relevant"] == 1
@@ -224,9 +222,6 @@ def test_a_blank_sheet_frees_no_plan_and_a_withdrawn_one_is_refused_for_good(poo
     assert "confidence: 0.85 for each target" in done.stderr, done.stderr
     fill(folder / "sheet.csv", relevant)
     refused(certify(folder), "sheet.plan.json", "was withdrawn")
-    plan = folder / "sheet.plan.json"
-    done = run("annotate", "--plan", plan, "--labels", folder / "mine.jsonl")
-    refused(done, "was withdrawn")
     refused(start(folder, "--again", out="d.csv"), "was withdrawn")
 
 

@@ -9,6 +9,7 @@ from sheet_commands import fill, finish, run, scored, start
 
 from siamese_news.errors import InputError
 from siamese_news_desk import certify_scores
+from siamese_news_desk.decide.certification import Certification
 from siamese_news_desk.decide.plan import ledger
 from siamese_news_desk.decide.plan.remedies import (
     ANOTHER_FILE,
@@ -18,6 +19,7 @@ from siamese_news_desk.decide.plan.remedies import (
     further_plan,
 )
 from siamese_news_desk.decide.plan.sealed_files import read_sealed
+from siamese_news_desk.decide.stopping import Goal, Stopping
 from siamese_news_desk.labels.journal import LabelJournal
 
 
@@ -61,16 +63,19 @@ def test_one_value_twice_is_named_everywhere(folder):
         other(done, "has the same target twice")
 
 
+def begin(folder, recall, *, name="mine", find=None, criteria=""):
+    goal = Goal(find, recall, "random-first", 20, ".95", 0)
+    plan = folder / f"{name}.plan.json"
+    return Stopping.start(folder / "scored.jsonl", plan, goal, criteria=criteria)
+
+
 def test_a_goal_is_continued_however_it_is_typed(folder):
-    labels = ("--results", folder / "scored.jsonl", "--labels", folder / "mine.jsonl")
-    rule = ("--positives", "20")
-    for recall in (".5", "50%", "0,5"):
-        done = run("annotate", *labels, *rule, "--recall", recall)
-        assert done.exit_code == 0, done.stderr
-    done = run("annotate", *labels, *rule, "--recall", "60%")
-    other(done, "recall was .5, is 0.6")
-    again = ("--labels", folder / "again.jsonl", "--recall", "0.50")
-    other(run("annotate", *labels[:2], *rule, *again), "this very plan")
+    for recall in (".5", "1/2", "0.50"):
+        assert begin(folder, recall).plan["settings"]["recall"] == ".5"
+    with pytest.raises(InputError, match=r"recall was \.5, is 0\.6"):
+        begin(folder, "0.6")
+    with pytest.raises(InputError, match="this very plan"):
+        begin(folder, "0.50", name="again")
 
 
 def test_other_criteria_are_another_plan_that_is_said(folder):
@@ -107,9 +112,7 @@ def test_criteria_are_the_same_whatever_the_signs(folder, words):
     done = start(folder, "--criteria", words, "--seed", "5", out="b.csv")
     other(done, "there is already a plan over the same posts")
     assert "criteria was" not in done.stderr
-    labels = ("--labels", folder / "mine.jsonl", "--criteria", words)
-    done = run("annotate", "--plan", folder / "sheet.plan.json", *labels)
-    assert done.exit_code == 0, done.stderr
+    Certification.resume(folder / "sheet.plan.json").expect_criteria(words)
     for path in folder.glob("sheet.*"):
         path.unlink()
     start(folder, *plan, "--criteria", words)
@@ -132,29 +135,24 @@ def test_blank_criteria_are_none(folder, blank):
 
 def test_an_annotator_reads_the_criteria_of_the_plan(folder):
     start(folder, "--criteria", "about the flood")
-    labels = ("--labels", folder / "mine.jsonl")
-    plan = ("--plan", folder / "sheet.plan.json")
-    done = run("annotate", *plan, *labels, "--criteria", "about the storm")
-    other(done, "criteria was 'about the flood', is 'about the storm'")
-    done = run("annotate", *plan, *labels, "--criteria", "About the flood")
-    assert done.exit_code == 0 and "Relevant: About the flood" in done.stdout
+    plan = Certification.resume(folder / "sheet.plan.json")
+    words = "criteria was 'about the flood', is 'about the storm'"
+    with pytest.raises(InputError, match=words):
+        plan.expect_criteria("about the storm")
+    plan.expect_criteria("About the flood")
 
 
-def test_a_plan_without_criteria_gets_none_on_the_screen(folder):
+def test_a_plan_without_criteria_gets_none_later(folder):
     start(folder)
-    labels = ("--labels", folder / "mine.jsonl")
-    plan = ("--plan", folder / "sheet.plan.json")
-    done = run("annotate", *plan, *labels, "--criteria", "about the storm")
-    other(done, "criteria was left out, is 'about the storm'")
-    assert not (folder / "mine.jsonl").exists()
+    with pytest.raises(InputError, match="criteria was left out, is 'about the storm'"):
+        Certification.resume(folder / "sheet.plan.json").expect_criteria(
+            "about the storm"
+        )
 
 
 def test_goals_without_criteria_leave_them_open(folder):
-    goal = ("--results", folder / "scored.jsonl", "--find", "2")
-    labels = ("--labels", folder / "goal.jsonl")
-    assert run("annotate", *goal, *labels).exit_code == 0
-    done = run("annotate", *goal, *labels, "--criteria", "about the storm")
-    assert done.exit_code == 0 and "Relevant: about the storm" in done.stdout
+    begin(folder, None, find=2)
+    assert not begin(folder, None, find=2, criteria="about the storm").fixes_criteria
 
 
 def test_other_criteria_in_python(folder):

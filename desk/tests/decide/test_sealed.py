@@ -22,6 +22,7 @@ from siamese_news_desk.decide.plan.sealed_files import (
     seal_of,
     write_sealed,
 )
+from siamese_news_desk.decide.stopping import Goal, Stopping
 from siamese_news_desk.labels.matching import read_labels
 
 CRITERIA = "about the flood"
@@ -390,17 +391,12 @@ def test_a_plan_with_noise_is_checked_too(tmp_path):
 )
 def test_plans_of_other_kinds_have_a_shape_too(tmp_path, place, wrong):
     scored(tmp_path / "scored.jsonl")
-    given = (
-        "--results",
-        tmp_path / "scored.jsonl",
-        "--labels",
-        tmp_path / "mine.jsonl",
-    )
-    assert run("annotate", *given, "--recall", ".8").exit_code == 0
     plan = tmp_path / "mine.plan.json"
+    goal = Goal(None, ".8", "random-first", 100, ".95", 0)
+    Stopping.start(tmp_path / "scored.jsonl", plan, goal)
     sealed_again(plan, lambda content: put(content, place, wrong))
-    done = run("annotate", *given, "--recall", ".8")
-    assert done.exit_code == 2 and ".".join(place) in done.stderr, done.output
+    with pytest.raises(InputError, match=r"\.".join(place)):
+        Stopping.start(tmp_path / "scored.jsonl", plan, goal)
 
 
 def test_a_share_that_would_fill_the_memory_is_refused_at_once(certified):

@@ -15,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from served import begun
 from tests.commands import siamese_news
 
+from siamese_news_desk.decide.plan.sealed_files import seal_of
+
 
 @pytest.fixture
 def project(tmp_path):
@@ -69,7 +71,7 @@ def test_a_learned_order_is_what_the_command_writes_and_is_off_without_labels(pr
     assert queue["posts"][0]["post"] == learned[0]
 
 
-def test_goals_count_every_label_and_end_where_annotate_ends(project):
+def test_goals_count_every_label_and_end_with_a_sealed_sentence(project):
     served, truth, folder = project
     goal = {
         "find": "40",
@@ -89,30 +91,24 @@ def test_goals_count_every_label_and_end_where_annotate_ends(project):
     while posts := served.json("/api/queue?kind=goal&annotator=me&leave=[]")["posts"]:
         label(served, truth, [post["post"] for post in posts])
     html = served.ask("/decide")[1].decode()
-    assert "Enough: at least .8 of all relevant posts" in html
-    assert "With confidence" in html or "with confidence" in html
+    assert "They are at least 0.8 of all relevant ones (the recall)" in html
+    assert "The confidence is 0.9:" in html
     assert "there are at most" in html and " of about " not in html
     rows = [
         json.loads(row) for row in (folder / "labels.jsonl").read_text().splitlines()
     ]
     found = sum(row["label"] == "yes" for row in rows)
     assert found >= 0.8 * sum(truth.values()) and len(rows) < len(truth)
-    # The command goes on from the same labels: nothing is left to ask.
-    (line,) = [
-        line for line in commands(served) if line.startswith("siamese-news annotate")
-    ]
-    done = run(line, folder)
-    assert done.returncode == 0, done.stderr
-    assert "done: the goal is reached" in done.stderr
-    assert f"{len(rows):,} labeled, {found:,} relevant" in done.stdout
-    # A label that is changed after a look at the recall is counted, by both.
-    assert "changed after" not in html + done.stderr
+    assert f"{len(rows):,} labeled, {found:,} relevant" in html
+    sealed = json.loads((folder / "searches/1/goals.recall.json").read_text())
+    assert sealed["sha256"] == seal_of(sealed)
+    assert sealed["labels"]["relevant"] == found and sealed["recall_at_least"] == 0.8
+    # A label that is changed after a look at the recall is counted.
+    assert "changed after" not in html
     row = {"post": rows[0]["post"], "annotator": "me"}
     other = "no" if rows[0]["label"] == "yes" else "yes"
     served.json("/api/labels", row | {"label": other})
     assert "1 verdict was changed after the result" in served.ask("/decide")[1].decode()
-    commands(served)
-    assert "1 verdict was changed after the result" in run(line, folder).stderr
 
 
 def queued(served, kind, annotator="me", leave=()):

@@ -5,7 +5,6 @@ import math
 import random
 import re
 import shlex
-import subprocess
 import sys
 from itertools import product
 from pathlib import Path
@@ -125,29 +124,6 @@ def _commands(page):
 
 def _run(line, folder):
     return siamese_news(*shlex.split(line)[1:], folder=folder)
-
-
-def test_the_view_that_labels_shows_the_command_that_labels(project):
-    served, _, folder = project
-    (line,) = [
-        row
-        for row in _commands(served.ask("/label")[1].decode())
-        if " annotate " in row
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "siamese_news", *shlex.split(line)[1:]],
-        cwd=folder,
-        input="ynq",
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    rows = (folder / "labels-of-the-terminal.jsonl").read_text().splitlines()
-    assert len(rows) == 3  # the plan's line and two labels
-    served.json("/api/plan", {"precision": ".8", "confidence": ".9", "budget": 40})
-    page = served.ask("/label")[1].decode()
-    (line,) = [row for row in _commands(page) if " annotate " in row]
-    assert "--plan searches/1/sheet.plan.json" in line
 
 
 def test_near_duplicates_are_labeled_together_where_that_is_wanted(project):

@@ -31,7 +31,6 @@ _IN_SEARCH = (
 )
 _IN_DESK = (
     "sample",
-    "annotate",
     "certify",
     "audit",
     "feedback",

@@ -45,7 +45,6 @@ from siamese_news_desk.decide.plan.sealed_files import read_sealed
 from siamese_news_desk.decide.plan.texts import KnownVerdicts, Texts, distinct
 from siamese_news_desk.labels.matching import Labels
 from siamese_news_desk.labels.shares import exact
-from siamese_news_desk.labels.units import Unit
 
 METHOD = (
     "descent over nested sets, exact group-sequential tests without replacement, labeled errors "
@@ -557,17 +556,6 @@ class Certification(SamplingPlan):
         highest_rank = int(best[0])
         keys = self.keys(highest_rank, int(best[-1]) + 1)[best - highest_rank]
         return [int(rank) for rank in best[np.argsort(keys, kind="stable")]]
-
-    def ask(self, labels: Labels) -> Unit | None:
-        """The next post to label; None if the budget is spent or cannot show more."""
-        ranks = self.request(labels).ranks
-        return self.texts.units(ranks[:1])[0] if ranks else None
-
-    def status(self, labels: Labels) -> str:
-        """The progress, without anything that would reveal ranks or scores."""
-        relevant = sum(label.relevant for label in labels.of.values())
-        planned = f"{len(labels.of):,} of {self.settings.budget:,} planned labels"
-        return f"{planned}, {relevant:,} relevant"
 
     def _missing(
         self, step: Step, target: str, tables: Tables, verdicts: KnownVerdicts

@@ -133,7 +133,7 @@ def sheets_of_certificate(
 ) -> Iterator[list[Path]]:
     """The files of labels of a certificate, as they were when it was made.
 
-    `annotate` and Python only add lines to their file, so the certificate may have been made from
+    Python only adds lines to their file, so the certificate may have been made from
     its first lines; then these are a file of their own, which exists until the end of the block.
 
     Raises:

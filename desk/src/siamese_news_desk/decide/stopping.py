@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from itertools import count, islice, takewhile
 from pathlib import Path
 from typing import Self, Unpack
@@ -33,7 +33,6 @@ from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news_desk.decide.plan.texts import Texts, text_key
 from siamese_news_desk.labels.matching import Labels
-from siamese_news_desk.labels.units import Unit
 
 RANDOM_FIRST, LEARN_FIRST = "random-first", "learn-first"
 
@@ -406,8 +405,6 @@ class Stopping(SamplingPlan):
         if path.exists():
             stopping = cls.resume(path, results=results, posts=posts)
             stopping.expect_criteria(options.get("criteria", ""))
-            if options.get("needs_texts"):
-                stopping.texts.expect_any()
             if changed := changes(asdict(stopping.goal), asdict(goal)):
                 raise InputError(
                     f"{path}: this file has another plan ({'; '.join(changed)}). What is fixed "
@@ -425,15 +422,6 @@ class Stopping(SamplingPlan):
         else:
             error = 1 - Fraction(goal.confidence)
         return cls._fix(path, population, asdict(goal), error=error, **options)
-
-    def ask(self, labels: Labels) -> Unit | None:
-        """The next post to label; None if every rule is satisfied."""
-        ranks = self.needed(labels)
-        return (
-            self.texts.units(ranks[:1], partial(list, ranks[:_AHEAD]))[0]
-            if ranks
-            else None
-        )
 
     def needed(self, labels: Labels) -> list[int]:
         """The ranks of the posts to label next, in order; empty if every rule is satisfied."""
@@ -459,17 +447,8 @@ class Stopping(SamplingPlan):
         """Whether the rule of the recall is satisfied."""
         return self.promises_recall and not self.rules[0].next(self._known(labels))
 
-    def find_reached(self, labels: Labels) -> bool:
-        """Whether there are as many relevant posts as wanted, if a number of them is a goal."""
-        return sum(self._known(labels).values()) >= (self.goal.find or 0)
-
     def status(self, labels: Labels) -> str:
-        """The progress and what it shows in words."""
-        parts = [self.progress(labels), self.shown(labels)]
-        return "; ".join(sentence for sentence in parts if sentence)
-
-    def progress(self, labels: Labels) -> str:
-        """The labels given, and those that the rules still need."""
+        """The labels given, those that the rules still need, and what they show, in words."""
         by_rank = self._known(labels)
         verdicts = [label.relevant for label in labels.of.values()]
         row = next(
@@ -485,11 +464,10 @@ class Stopping(SamplingPlan):
                 f"the confidence of the recall is {float(self.confidence):g}, after "
                 f"{counted(len(self.plan['earlier']), 'earlier plan')}"
             )
-        return "; ".join(
-            [*parts, f"{row} not relevant in a row (which guarantees nothing)"]
-        )
+        parts.append(f"{row} not relevant in a row (which guarantees nothing)")
+        return "; ".join(filter(None, [*parts, self._recall_so_far(labels)]))
 
-    def shown(self, labels: Labels) -> str:
+    def _recall_so_far(self, labels: Labels) -> str:
         """A lower bound on the recall so far, once it says something; else empty."""
         by_rank = self._known(labels)
         hits = sum(by_rank.values())

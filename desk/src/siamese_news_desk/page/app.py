@@ -404,7 +404,6 @@ def _label_values(desk: Desk) -> dict[str, Any]:
         "fixed": bool(_plans_that_fix_criteria(desk)),
         "learned": learned.get("helps", False),
         "relevance": desk.relevance.state() if ready else {},
-        "commands": [labeling.label_command(desk)] if ready else [],
     }
 
 
@@ -478,8 +477,6 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
         commands += certificate.commands()
     if values["at"]:
         commands.append(desk.estimates.command(values["at"]))
-    if values["goals"]:
-        commands.append(desk.goals.command())
     return values | {"commands": commands}
 
 

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from itertools import chain, islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 from siamese_news.errors import InputError
 from siamese_news.utils.files import readable_name
 from siamese_news.utils.terminal import counted
+from siamese_news_desk.decide import recall
 from siamese_news_desk.decide.bounds.hypergeometric import (
     lower_bound,
     recall_bound,
@@ -33,7 +33,7 @@ from siamese_news_desk.decide.plan.design import (
 )
 from siamese_news_desk.decide.plan.ledger import plans_over
 from siamese_news_desk.decide.plan.population import Population
-from siamese_news_desk.decide.plan.sealed_files import SEAL, sibling
+from siamese_news_desk.decide.plan.sealed_files import SEAL, sibling, write_sealed
 from siamese_news_desk.decide.plan.texts import distinct
 from siamese_news_desk.decide.stopping import Goal, Stopping
 from siamese_news_desk.labels.journal import (
@@ -62,30 +62,22 @@ Plan = TypeVar("Plan", Certification, Stopping)
 
 
 class _Planned(Generic[Plan]):
-    """A plan of the current search, fixed before labels are given for it.
-
-    Its commands read the labels from a file with the name `sheet`.
-    """
+    """A plan of the current search, fixed before labels are given for it; `file` is its name."""
 
     def __init__(
-        self, project: Project, log: LabelJournal, kind: type[Plan], sheet: str
+        self, project: Project, log: LabelJournal, kind: type[Plan], file: str
     ) -> None:
         self._project = project
         self._log = log
         self._kind: type[Plan] = kind
-        self._sheet = sheet
+        self._file = file
         self._guard = threading.RLock()
         self._plan: Plan | None = None
 
     @property
-    def sheet(self) -> Path:
-        """The file from which the commands read the labels."""
-        return self._project.search / self._sheet
-
-    @property
     def path(self) -> Path:
         """The file of the plan."""
-        return sibling(self.sheet, "plan.json")
+        return self._project.search / self._file
 
     @property
     def planned(self) -> bool:
@@ -108,15 +100,6 @@ class _Planned(Generic[Plan]):
             self._plan = self._kind.resume(self.path, results=self._project.results)
         return self._plan
 
-    def _write_sheet(self, posts: Iterable[str]) -> None:
-        """Write the labels of all annotators, from which a command finds the same."""
-        judgments = (
-            replace(judgment, post=post)
-            for post in posts
-            for judgment in self._log.by_annotator(post).values()
-        )
-        write_judgments(self.sheet, judgments, self.opened().plan[SEAL])
-
 
 class Findings(NamedTuple):
     """The state of a certificate."""
@@ -133,9 +116,14 @@ class Certificate(_Planned[Certification]):
     """The plan of the certificate for the current search, and its findings."""
 
     def __init__(self, project: Project, log: LabelJournal) -> None:
-        super().__init__(project, log, Certification, "sheet.jsonl")
+        super().__init__(project, log, Certification, "sheet.plan.json")
         # The file of the plan and the version of the labels, with the result.
         self._found: tuple[Path, int, Findings] | None = None
+
+    @property
+    def sheet(self) -> Path:
+        """The file from which the commands read the labels."""
+        return self._project.search / "sheet.jsonl"
 
     def earlier(self) -> int:
         """How many plans were made over the posts of the results."""
@@ -278,6 +266,15 @@ class Certificate(_Planned[Certification]):
             write_files(certification, findings.claims, content, page_of(content))
             return findings
 
+    def _write_sheet(self, posts: Iterable[str]) -> None:
+        """Write the labels of all annotators, from which a command finds the same."""
+        judgments = (
+            replace(judgment, post=post)
+            for post in posts
+            for judgment in self._log.by_annotator(post).values()
+        )
+        write_judgments(self.sheet, judgments, self.opened().plan[SEAL])
+
     def list_at(self, threshold: float) -> Claim | None:
         """The claim about the list that is exported from this threshold on."""
         if not self.planned:
@@ -319,10 +316,10 @@ class Certificate(_Planned[Certification]):
 
 
 class Goals(_Planned[Stopping]):
-    """When to stop labeling: the goals of `annotate`; every label counts for them."""
+    """When to stop labeling: the goals of a project; every label counts for them."""
 
     def __init__(self, project: Project, log: LabelJournal) -> None:
-        super().__init__(project, log, Stopping, "goals.jsonl")
+        super().__init__(project, log, Stopping, "goals.plan.json")
 
     def plan(self, goal: Goal, *, another_plan: bool) -> None:
         """Fix the goals; an `InputError` if they are impossible, or some are fixed already."""
@@ -355,39 +352,27 @@ class Goals(_Planned[Stopping]):
         """The state of the goals with the present labels.
 
         Returns:
-            ``done``, whether all are reached; the ``goal``, and the ``confidence`` that earlier
-            plans leave it; its ``status`` in words; ``changed``, a sentence on labels that were
-            changed after an earlier look at the recall.
+            ``done``, whether all are reached; the ``goal`` and its ``status`` in words; ``changed``,
+            a sentence on labels that were changed after an earlier look at the recall; the
+            ``sentence`` to quote once the recall is reached, which is sealed next to the plan.
         """
         with self._guard:
             stopping = self.opened()
             labels = self._labels()
+            sentence = ""
             if stopping.promises_recall:
                 stopping.log.look(labels)
+            if stopping.recall_reached(labels):
+                content = recall.findings(stopping, labels)
+                write_sealed(sibling(stopping.path, "recall.json"), content)
+                sentence = recall.sentence_of(content)
             return {
                 "done": not stopping.needed(labels),
                 "goal": stopping.goal,
-                "confidence": float(stopping.confidence),
+                "sentence": sentence,
                 "status": stopping.status(labels),
                 "changed": changed_sentence(stopping.log.changed),
             }
-
-    def command(self) -> str:
-        """The command line that continues with the same labels; writes the file that it reads."""
-        with self._guard:
-            self._write_sheet(self._labels().of)
-            return self._project.command(
-                "annotate",
-                results=self._project.results,
-                **self.options(),
-                labels=self.sheet,
-            )
-
-    def options(self) -> dict[str, Any]:
-        """The options of `annotate` for these goals."""
-        with self._guard:
-            goal = asdict(self.opened().goal)
-            return {name: value for name, value in goal.items() if name != "seed"}
 
 
 class Estimates:

@@ -68,7 +68,6 @@ def commands(desk: Desk) -> list[str]:
             out=project.exports / "threads.parquet",
         ),
         *(desk.certificate.commands() if desk.certificate.planned else []),
-        *([desk.goals.command()] if desk.goals.planned else []),
         *desk.learning.commands(),
     ]
     return [line for line in lines if line]

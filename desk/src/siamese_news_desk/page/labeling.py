@@ -231,14 +231,3 @@ def machine_agreement(desk: Desk) -> list[str]:
         post.rank - 1: people[post.id] for post in results.by_id(list(people)).values()
     }
     return machine_lines(verdicts, rank_verdicts, np.arange(1, len(results) + 1))
-
-
-def label_command(desk: Desk) -> str:
-    """The command line that labels in the terminal the posts that the page would ask for."""
-    options: dict[str, Any] = {"plan": desk.certificate.path}
-    if not desk.certificate.planned:
-        goals = desk.goals.options() if desk.goals.planned else {"find": 100}
-        options = {"results": desk.project.results, **goals}
-    return desk.project.command(
-        "annotate", **options, labels="labels-of-the-terminal.jsonl"
-    )
