@@ -57,8 +57,8 @@ versions:  ## install, train and rank with the oldest versions (RESOLUTION=highe
 	build/$(RESOLUTION)/bin/siamese-news rank --model build/$(RESOLUTION)/demo/model \
 		--articles examples/seed_article.txt --posts src/siamese_news/data/stories/corpus.jsonl --top 5
 
-test-all: install  ## every test, the slow ones and those of Ray, of sweeps and of other libraries' models too
-	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[ray,bench,sweep]"
+test-all: install  ## every test, the slow ones and those of sweeps and of other libraries' models too
+	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[bench,sweep]"
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
 
 lint: install  ## ruff: rules and format; then the size of each room of both packages

@@ -1,4 +1,4 @@
-"""Filtering in one process, by several workers and on Ray: python -m benchmarks.workers.
+"""Filtering in one process, and by several workers: python -m benchmarks.workers.
 
 The posts are those of `benchmarks.real_posts`. What counts is the time on the clock. The machine
 should have a core for each worker, and no other work; each process computes on one thread.
@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -41,18 +40,6 @@ def clocked(command: Sequence[Any]) -> float:
     return time.monotonic() - started
 
 
-def ways(workers: int) -> dict[str, list[Any]]:
-    """The ways to divide the work, and the options of each."""
-    divided = {
-        "one process": [],
-        f"{workers} workers": ["--workers", workers],
-    }
-    if find_spec("ray"):
-        options: list[Any] = ["--ray", "local", "--workers", workers]
-        divided[f"{workers} workers on Ray"] = options
-    return divided
-
-
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -72,7 +59,10 @@ def main() -> None:
         rows: list[dict[str, str]] = []
         seconds_of_one = 0.0
         bytes_of_one = b""
-        for way, options in ways(arguments.workers).items():
+        for way, options in (
+            ("one process", []),
+            (f"{arguments.workers} workers", ["--workers", arguments.workers]),
+        ):
             out = folder / f"{len(rows)}.jsonl"
             seconds = clocked([*search, *options, "--out", out])
             written = out.read_bytes()

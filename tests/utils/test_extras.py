@@ -93,10 +93,6 @@ def without(tmp_path):
             "backports",
             "filter --articles a.txt --posts p.jsonl --min-score 0 --out new/a.csv",
         ),
-        slow(
-            "ray",
-            "filter --articles a.txt --posts p.jsonl --min-score 0 --out new/a.csv --ray local",
-        ),
         pytest.param("uvicorn", "desk --project new --no-browser", marks=needs_desk),
     ],
 )

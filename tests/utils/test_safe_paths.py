@@ -65,13 +65,6 @@ def test_a_command_runs_no_module_that_lies_next_to_its_files(dumps, planted, wo
     assert planted.ran() == ""
 
 
-@pytest.mark.slow
-def test_workers_of_ray_run_no_module_that_lies_next_to_its_files(dumps, planted):
-    pytest.importorskip("ray")
-    run(COMMAND, *FILTER, "--workers", "2", "--ray", "local", folder=dumps)
-    assert planted.ran() == ""
-
-
 def test_an_empty_entry_of_the_path_is_not_the_folder_of_a_child(
     dumps, planted, tmp_path
 ):

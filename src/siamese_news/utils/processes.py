@@ -24,7 +24,7 @@ PROGRESS = "SIAMESE_NEWS_PROGRESS"
 def use_safe_paths() -> None:
     """Let every process that this one starts from now on import from installed packages alone.
 
-    The variables reach the children that libraries start as well (Lightning, Ray, joblib). Folders
+    The variables reach the children that libraries start as well (Lightning, joblib). Folders
     of PYTHONPATH still count, as absolute ones; an empty entry, which would be a child's current
     folder, is left out.
 

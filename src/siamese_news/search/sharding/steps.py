@@ -413,7 +413,7 @@ def _take_duplicates(folder: ShardFolder) -> list[int]:
             if text and first_texts[name] not in (0, text) and differ(name):
                 raise InputError(
                     f"the id '{name}' belongs to posts with different texts; only a run in one "
-                    "process can tell such posts apart: leave out --workers and --ray, or "
+                    "process can tell such posts apart: leave out --workers, or "
                     "number the rows with --id-field line"
                 )
             duplicates.setdefault(index, set()).add(name)

@@ -1,6 +1,5 @@
-"""A `filter`, run to the end by this process, by several of this machine, or by Ray actors."""
+"""A `filter`, run to the end by this process, or by several of this machine."""
 
-import logging
 import multiprocessing
 import os
 import signal
@@ -8,11 +7,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from importlib import import_module
-from tempfile import TemporaryDirectory
-from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.model.loading import open_named
@@ -31,7 +27,6 @@ from siamese_news.utils.processes import importing
 # skips over what others read of its files.
 _PART = 128 << 20
 _PARTS = 8  # of each worker, at most
-_TRIES = 3  # of a part whose actor died
 _KEPT = "finished parts are kept: run the same command with --resume to continue"
 
 Job = tuple[Query, Seeds, ShardFolder]
@@ -49,20 +44,18 @@ def filter_to_file(
     pool: Pool,
     workers: int,
     *,
-    ray: str | None,
     resume: bool,
     say: Callable[[str], None],
 ) -> Outcome:
     """Run a query, or `resume` it, and write all posts that it keeps, best first.
 
-    One of the `workers` is this process, and more are processes of this machine, or actors of a
-    `ray` cluster: its address, or ``local`` for one that starts here. An index, and posts that come
-    through a pipe, are always searched from the beginning.
+    A single one of the `workers` is this process; several are processes of their own. An index, and
+    posts that come through a pipe, are always searched from the beginning.
     """
     query = opened.query
     out = query.out
     assert out is not None
-    several = workers > 1 or ray is not None
+    several = workers > 1
     versions = pool.job()
     if not versions and (resume or several):
         raise InputError(
@@ -83,8 +76,6 @@ def filter_to_file(
                 job = (query, opened.seeds, folder)
                 if not several or folder.shards == 1:
                     running = nullcontext(partial(_here, opened, folder, pool))
-                elif ray is not None:
-                    running = ray_workers(workers, job, ray)
                 else:
                     running = local_workers(min(workers, folder.shards), job)
                 with running as run:
@@ -221,56 +212,3 @@ def local_workers(count: int, job: Job) -> Iterator[Run]:
 
 def _end(code: int) -> str:
     return f"was ended by signal {-code}" if code < 0 else f"ended with exit {code}"
-
-
-@contextmanager
-def ray_workers(count: int, job: Job, address: str) -> Iterator[Run]:
-    """Ray actors with one CPU each, which end with this block.
-
-    Every machine of the cluster must see the posts and the folder of the output under one path.
-    The address ``local`` starts a cluster here. If an actor dies, Ray starts it again and repeats its
-    part, up to `_TRIES` times.
-    """
-    library: Any = import_module("ray")
-    local = address == "local"
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    folder = os.getcwd()
-    try:
-        # Ray lets its workers import modules from the folder that is the current one now.
-        with TemporaryDirectory() as empty, chdir(empty):
-            library.init(
-                address=None if local else address,
-                num_cpus=count if local else None,
-                include_dashboard=False if local else None,
-                logging_level=logging.ERROR,
-                log_to_driver=False,
-            )
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise InputError(
-            f"--ray {address}: cannot connect ({error}); start a cluster with ray start --head, or "
-            "one on this machine with --ray local"
-        ) from error
-    from ray.exceptions import RayError, RayTaskError
-    from ray.util import ActorPool
-
-    restarts = {"max_restarts": -1, "max_task_retries": _TRIES - 1}
-    actor = library.remote(num_cpus=1, **restarts)(Worker)
-    actors = [actor.remote(job, folder) for _ in range(count)]
-
-    def run(parts: Sequence[int]) -> Iterator[tuple[int, str]]:
-        try:
-            yield from ActorPool(actors).map_unordered(
-                lambda worker, index: worker.advance.remote(index), parts
-            )
-        except RayTaskError as error:
-            raise InputError(str(error.cause)) from None
-        except RayError as error:
-            message = str(error).strip().splitlines()[0]
-            raise InputError(
-                f"a Ray actor died {_TRIES} times ({message}); {_KEPT}"
-            ) from None
-
-    try:
-        yield run
-    finally:
-        library.shutdown()
