@@ -216,7 +216,7 @@ def _of_learning(tables: Tables) -> Iterator[Goal]:
         f"no: behind {', '.join(behind)}" if behind else "yes",
         sources,
         "the best posts alone from 50 labels on: they find more, but crises lose .026 "
-        "([table](../docs/learn-from-labels.md#the-next-posts-to-label))",
+        "([table](../../docs/learn-from-labels.md#the-next-posts-to-label))",
     )
     (dealt,) = _rows(tables["learning_promises"])
     unused = groups["development lists"]["ours, always used"]["50"].gain - gains[0]

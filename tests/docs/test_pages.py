@@ -13,6 +13,7 @@ import pytest
 import typer
 from hydra import compose, initialize_config_module
 from hydra.errors import HydraException
+from markdown.extensions.toc import slugify
 from papers.registry import choose
 from typer.testing import CliRunner
 
@@ -27,6 +28,10 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 TEXTS = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
     for path in (*PAGES, *ROOT.glob("*.md"), *(ROOT / "benchmarks").glob("*.md"))
+}
+RESULTS = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (ROOT / "benchmarks" / "results").glob("*.md")
 }
 
 
@@ -309,11 +314,25 @@ def test_the_library_page_names_every_file_of_a_group(group):
     }
 
 
-@pytest.mark.parametrize("name", TEXTS | NOTEBOOKS)
+def anchors(text):
+    """The anchors of a page's headings, as GitHub and the site make them."""
+    text = re.sub(r"^ *```.*?^ *```", "", text, flags=re.S | re.M)
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.M)
+    return {
+        slugify(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading), "-")
+        for heading in headings
+    }
+
+
+@pytest.mark.parametrize("name", TEXTS | RESULTS | NOTEBOOKS)
 def test_links_lead_somewhere(name):
-    text = re.sub(r"```.*?```", "", (TEXTS | NOTEBOOKS)[name], flags=re.S)
-    for target in re.findall(r"\]\((?!\w+:)([^)#\s]+)[^)]*\)", text):
-        assert (ROOT / Path(name).parent / target).exists(), target
+    text = re.sub(r"```.*?```", "", (TEXTS | RESULTS | NOTEBOOKS)[name], flags=re.S)
+    links = re.findall(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?[^)]*\)", text)
+    for target, anchor in links:
+        path = (ROOT / Path(name).parent / target) if target else ROOT / name
+        assert path.exists(), target
+        if anchor and path.suffix == ".md":
+            assert anchor in anchors(path.read_text(encoding="utf-8")), (target, anchor)
 
 
 def test_the_search_finds_a_word_next_to_punctuation():
