@@ -156,6 +156,28 @@ def test_masks_of_other_frameworks_mean_the_same(encoder, texts):
 
 
 @zoo
+def test_heads_and_explanations_take_the_same_masks(encoder, texts):
+    embeddings, mask, weights = texts([5, 2, 0, 3], extra=2)
+    spoiled = embeddings.masked_fill(~mask[:, :, None], torch.nan)
+    turned = [part.roll(2, 1) for part in (embeddings, mask.to(torch.int64), weights)]
+    explanation = encoder.explain(embeddings, mask, weights)
+    again = encoder.explain(spoiled, mask.to(torch.int64), weights)
+    torch.testing.assert_close(again.contributions, explanation.contributions)
+    torch.testing.assert_close(again.vectors, explanation.vectors)
+    with pytest.raises(InputError, match="explain: the mask has padding before a tok"):
+        encoder.explain(*turned)
+    if encoder.has_factors:
+        vectors, factors = encoder.heads(embeddings, mask, weights)
+        for inputs, moved in (
+            ((spoiled, mask.float(), weights), factors),
+            (turned, factors.roll(2, 1)),
+        ):
+            torch.testing.assert_close(encoder.heads(*inputs), (vectors, moved))
+        with pytest.raises(InputError, match=r"mask has the shape \(4, 6\)"):
+            encoder.heads(embeddings, mask[:, :6], weights)
+
+
+@zoo
 def test_a_mask_that_does_not_fit_is_refused(encoder, texts):
     embeddings, mask, weights = texts([5, 2, 3])
     with pytest.raises(InputError, match=r"mask has the shape \(3, 4\).*\(3, 5, 6\)"):

@@ -1,11 +1,14 @@
 """What a run says it trained is what it saved: selection, averages, compiled parts, options."""
 
+import copy
+import enum
 import logging
 
 import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
+from omegaconf import OmegaConf
 from pytorch_lightning.callbacks import EMAWeightAveraging, StochasticWeightAveraging
 from pytorch_lightning.loggers import CSVLogger
 from tests.training.test_contract import data_of, module_of, trainer_of, vectors_of
@@ -173,6 +176,22 @@ def test_an_average_continues_with_the_run(folder, tmp_path, make):
         torch.testing.assert_close(resumed[name], value)
 
 
+def test_a_model_that_is_compiled_as_a_whole_is_explained(folder, tmp_path):
+    module = module_of(folder, "gru")
+    trainer = trainer_of(tmp_path, max_epochs=1, limit_train_batches=1)
+    whole = module.model
+    module.model = torch.compile(whole, backend="eager")
+    with pytest.raises(InputError, match=r"in place, with module\.model\.compile\(\)"):
+        trainer.fit(module, datamodule=data_of(folder))
+    module.model = whole
+    module.model.compile(backend="eager")
+    trainer.fit(module, datamodule=data_of(folder))
+    module.save(tmp_path / "model")
+    assert (
+        Model.load(tmp_path / "model").state_dict().keys() == whole.state_dict().keys()
+    )
+
+
 class Weighted(SiameseModule):
     """Passes on what it does not take itself."""
 
@@ -199,6 +218,37 @@ class Decided(SiameseModule):
     def __init__(self, source, my_weight=1.0, **options):
         super().__init__("bag_idf", vectors=source, schedule=None, **options)
         self.my_weight = my_weight
+
+
+class Kind(enum.StrEnum):
+    SMALL = "small"
+
+
+class Doubled(SiameseModule):
+    """Changes what it gets before it passes it on, one of them under the name of an option."""
+
+    def __init__(self, size, lr=2.0, names=(), **options):
+        size *= 2
+        names = [*names, "and mine"]
+        super().__init__("bag_idf", lr=lr / 1000, **options)
+        self.size, self.names, self.rate = size, names, lr
+
+
+class Scaled(Doubled):
+    """Gives its parent a number that nobody else gave."""
+
+    def __init__(self, scale, table=None, kind=Kind.SMALL, **options):
+        super().__init__(size=scale * 10, **options)
+        self.table = table
+
+
+class HalfTheArticles(SiameseDataModule):
+    """A data module that changes what it gets, one of them under the name of an option."""
+
+    def __init__(self, data, share=0.5, **options):
+        share = share / 2
+        super().__init__(data["folder"], **options)
+        self.share = share
 
 
 def _checkpoint(module, folder, tmp_path):
@@ -272,10 +322,63 @@ def test_a_subclass_that_fixes_an_option_is_opened(folder, tmp_path):
     module = Decided(vectors_of(folder), my_weight=7.0, lr=0.25)
     loaded = Decided.load_from_checkpoint(_checkpoint(module, folder, tmp_path))
     assert (loaded.my_weight, loaded.lr) == (7.0, 0.25)
-    with pytest.raises(InputError, match="got schedule, which Decided fixes itself"):
+    with pytest.raises(InputError, match="Decided takes other arguments.*schedule"):
         Decided.load_from_checkpoint(tmp_path / "own.ckpt", schedule="cosine")
     states = (made.model.state_dict() for made in (module, loaded))
     torch.testing.assert_close(*states, rtol=0, atol=0)
+
+
+def test_a_subclass_gets_back_what_its_caller_gave(folder, tmp_path, caplog):
+    names = ["x"]
+    module = Doubled(4, lr=30.0, names=names, vectors=vectors_of(folder))
+    names.append("later")
+    assert (module.hparams.lr, module.hparams.size) == (0.03, 4)
+    path = _checkpoint(copy.deepcopy(module), folder, tmp_path)
+    loaded = Doubled.load_from_checkpoint(path)
+    assert (loaded.size, loaded.rate, loaded.lr) == (8, 30.0, 0.03)
+    assert loaded.names == ["x", "and mine"]
+
+    module = Scaled(3, vectors=vectors_of(folder))
+    loaded = Scaled.load_from_checkpoint(_checkpoint(module, folder, tmp_path))
+    assert loaded.size == 60 and "objects" not in caplog.text
+    module = Scaled(3, table=torch.ones(2), vectors=vectors_of(folder))
+    path = _checkpoint(module, folder, tmp_path)
+    assert Scaled.load_from_checkpoint(path, table="mine").table == "mine"
+    assert "objects" not in caplog.text
+    assert Scaled.load_from_checkpoint(path).table is None
+    assert "was made with objects as table, which no checkpoint holds" in caplog.text
+    module = Doubled(np.ones(2), vectors=vectors_of(folder))
+    path = _checkpoint(module, folder, tmp_path)
+    with pytest.raises(InputError, match="Doubled takes .* or more of them .*'size'"):
+        Doubled.load_from_checkpoint(path)
+
+    described = {"folder": str(folder / "pairs.csv")}
+    data = HalfTheArticles(
+        described, share=0.25, seed=np.int64(4), batching={"articles_per_batch": 3}
+    )
+    trainer = trainer_of(tmp_path, max_epochs=1, limit_val_batches=0)
+    trainer.fit(module, datamodule=data)
+    trainer.save_checkpoint(path)
+    opened = HalfTheArticles.load_from_checkpoint(path)
+    assert (opened.share, opened.seed, opened.data) == (0.125, 4, data.data)
+    assert opened.data["batching"]["articles_per_batch"] == 3
+
+
+def test_options_of_omegaconf_are_plain_values(folder, tmp_path):
+    loss = {"_target_": "pytorch_metric_learning.losses.NTXentLoss"}
+    target = "siamese_news.training.objective.SiameseObjective"
+    options = OmegaConf.create(
+        {
+            "objective": {"_target_": target, "loss": loss},
+            "vectors": vectors_of(folder),
+            "names": ["x", "${..lr}"],
+            "lr": 0.25,
+        }
+    )
+    module = Weighted(**(_gru(folder) | dict(options)))
+    loaded = Weighted.load_from_checkpoint(_checkpoint(module, folder, tmp_path))
+    assert (loaded.names, loaded.lr) == (["x", 0.25], 0.25)
+    assert type(loaded.objective.loss).__name__ == "NTXentLoss"
 
 
 def test_numbers_of_numpy_are_numbers(folder, tmp_path):

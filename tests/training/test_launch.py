@@ -1,10 +1,12 @@
 """Which process writes, where, and what is refused, by the environment of each launcher."""
 
+import shlex
 import sys
 
 import pytest
 import torch
 import yaml
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from siamese_news.errors import InputError
 from siamese_news.training import launch
@@ -129,3 +131,27 @@ def test_other_arguments_stay(monkeypatch, argument):
     monkeypatch.setattr(sys, "argv", ["train", argument])
     launch.prepare_command()
     assert sys.argv[1] == argument
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("~/pairs.csv", "O'Brien/a b.csv", "café/日本.csv", "a(1)&b;c.csv", "x=y.csv"),
+        *('the "best".csv', 'a\\"b', "~\\", "{odd", "[1, 2", "50 % of #1!", "<>^`’€"),
+    ],
+)
+def test_a_text_that_hydra_cannot_read_is_printed_as_it_can(text):
+    """Quoted for Hydra and for a shell, it is the same text."""
+    parser = OverridesParser.create()
+    with pytest.raises(InputError) as told:
+        composed(f"data.name={text}")
+    message = str(told.value)
+    assert message.startswith(f"data.name={text}: ") and "\n" not in message
+    (argument,) = shlex.split(message.partition("for the shell: ")[2])
+    assert parser.parse_override(argument).value() == text
+    assert composed("data=my_pairs", argument)["data"]["name"] == text
+
+
+def test_what_is_no_option_gets_no_quotes():
+    with pytest.raises(InputError, match="expected NAME=VALUE$"):
+        composed("~/pairs.csv")

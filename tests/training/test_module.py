@@ -39,10 +39,10 @@ class Wrong(Encoder):
         ),
         (
             {"state_dict": {}, "siamese_news": {"format": 9}},
-            "has the format 9, expected 2; ",
+            "has the format 9, expected 3; ",
         ),
         (
-            {"state_dict": {}, "siamese_news": {"format": 2}},
+            {"state_dict": {}, "siamese_news": {"format": 3}},
             "its parts do not fit together",
         ),
         (
@@ -148,3 +148,40 @@ def test_the_help_names_every_group_with_its_options(tmp_path):
         assert re.search(rf"^  (.*\s)?{group}\s", done.stdout, flags=re.M), group
         if group != "hydra":
             assert re.search(rf"^{group}: \w", done.stdout, flags=re.M), group
+
+
+def test_a_mapping_without_a_class_has_what_differs(folder):  # noqa: F811
+    vectors = vectors_of(folder)
+    small = {"_target_": "siamese_news.encoders.GRUEncoder", "hidden_dim": 3}
+    supcon = {"_target_": "pytorch_metric_learning.losses.SupConLoss"}
+    module = SiameseModule(
+        small,
+        vectors=vectors,
+        objective={"loss": supcon, "anchors": "both"},
+        optimizer={"weight_decay": 0.5},
+        terms={"bigram_weight": 0.25},
+        limits={"post_tokens": 7},
+    )
+    assert type(module.objective.loss).__name__ == "SupConLoss"
+    assert type(module.objective.miner).__name__ == "MultiSimilarityMiner"
+    saved = module.hparams
+    # A class takes the place of the other class, with none of its values.
+    assert saved.objective["loss"] == supcon and saved.objective["anchors"] == "both"
+    assert saved.optimizer["weight_decay"] == 0.5 and module.lr == 0.001
+    assert saved.terms["power"] == 1.5 and saved.terms["bigram_weight"] == 0.25
+    assert saved.limits == {"article_tokens": 512, "post_tokens": 7, "keep": "first"}
+    module = SiameseModule(small, vectors=vectors, objective={"loss": {"margin": 0.2}})
+    assert module.objective.loss.margin == 0.2
+    assert module.objective.loss.distance.power == 2
+    for options, message in (
+        (
+            {"objective": {"los": {}}},
+            "objective.los: is unknown; expected in objective",
+        ),
+        ({"optimizer": {"lr": "high"}}, "task.optimizer.lr=high: expected a number"),
+        ({"schedule": {"warmup": 0.1}}, "task.schedule: names no class"),
+        ({"vectors": {"sauce": "x"}}, "vectors.sauce: is unknown"),
+        ({"encoder": {"heads": 3}}, "encoder is {'heads': 3}; expected the name"),
+    ):
+        with pytest.raises(InputError, match=message):
+            SiameseModule(**({"encoder": small, "vectors": vectors} | options))

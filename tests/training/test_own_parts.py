@@ -310,6 +310,10 @@ def test_a_logger_without_its_package_names_it():
         (["task.monitor=dev/mapp"], r"task\.monitor=dev/mapp: no validation logs"),
         (["task.monitor=dev/hits"], "expected one of dev/auc, dev/map, dev/micro_ap"),
         pytest.param([*HITS, "task.monitor=dev/hits"], None, marks=pytest.mark.slow),
+        (
+            ["task.monitor=dev/odd", "data.dev=null"],
+            "nothing is validated, because data",
+        ),
         pytest.param(
             ["task.monitor=train/loss", "task.mode=min"], None, marks=pytest.mark.slow
         ),
@@ -327,6 +331,31 @@ def test_a_misspelled_monitor_is_refused_before_training(tmp_path, options, mess
     with pytest.raises(InputError, match=message):
         link.run(config | {"labels": {}}, tmp_path)
     assert not list(tmp_path.rglob("*.ckpt"))
+
+
+class Odd(SiameseModule):
+    """Logs a figure that is best after the second of three epochs."""
+
+    def training_step(self, batch, batch_idx):
+        self.log("train/odd", [3.0, 1.0, 2.0][self.current_epoch])
+        return super().training_step(batch, batch_idx)
+
+
+def test_without_a_validation_a_figure_of_training_selects(tmp_path):
+    sys.modules.setdefault(__name__, sys.modules[Middle.__module__])
+    config = composed(
+        *("encoder=bag_idf", "encoder.output_dim=8", "task.epochs=5", "data.dev=null"),
+        *("task.monitor=train/odd", "task.mode=min", "task.patience=1", "logger=none"),
+        *("task.bootstrap=0", "vectors.max_words=4000"),
+        f"module._target_={__name__}.Odd",
+    )
+    row = link.run(config | {"labels": {}}, tmp_path)
+    assert (row["epochs"], row["train/odd"]) == (3, 1.0)
+    best = torch.load(tmp_path / "checkpoints" / "best.ckpt", weights_only=True)
+    assert best["epoch"] == 1
+    saved = Model.load(tmp_path / "model").state_dict()
+    name = "encoder.output.weight"
+    torch.testing.assert_close(saved[name], best["state_dict"][f"model.{name}"])
 
 
 @pytest.mark.parametrize("monitor", [None, "train/loss"])

@@ -126,22 +126,7 @@ class Encoder(nn.Module):
             InputError: the mask or the weights have another shape than the tokens, or the mask has
                 values but 0 and 1.
         """
-        mask = real_tokens(embeddings, mask)
-        if weights is not None and weights.shape != mask.shape:
-            raise InputError(
-                f"weights: got shape {tuple(weights.shape)} for tokens {tuple(mask.shape)}; expected "
-                "a weight for each token"
-            )
-        if not is_traced():
-            gaps = (mask[:, 1:] > mask[:, :-1]).any()
-            total = embeddings.sum() + (0.0 if weights is None else weights.sum())
-            if bool(gaps | ~total.isfinite()):
-                embeddings = embeddings.masked_fill(~mask[:, :, None], 0.0)
-                order = (~mask).to(torch.uint8).argsort(dim=1, stable=True)
-                embeddings = embeddings.take_along_dim(order[:, :, None], 1)
-                if weights is not None:
-                    weights = weights.masked_fill(~mask, 0.0).gather(1, order)
-                mask = mask.gather(1, order)
+        embeddings, mask, weights, _ = padded_right(embeddings, mask, weights)
         arguments = () if weights is None else (weights,)
         vectors: Tensor = super().__call__(embeddings, mask, *arguments)
         return vectors
@@ -200,8 +185,16 @@ class Encoder(nn.Module):
         With `towards` (B, D) a contribution is the token's share of the dot product of its text's
         vector with this one, not divided by anything. None is the text's own vector, divided by its
         squared length.
+
+        Raises:
+            InputError: the mask does not fit, or has padding before a token.
         """
         mask = real_tokens(embeddings, mask)
+        if bool((mask[:, 1:] > mask[:, :-1]).any()):
+            raise InputError(
+                "explain: the mask has padding before a token; expected all of it behind the tokens, "
+                "by whose positions the attention is recorded"
+            )
         attentions = {
             name: module
             for name, module in self.named_modules()
@@ -255,6 +248,39 @@ def real_tokens(embeddings: Tensor, mask: Tensor) -> Tensor:
             "1 at a real token and False or 0 at padding (an additive mask is converted by mask == 0)"
         )
     return real
+
+
+def padded_right(
+    embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """A batch whose real tokens come first, with 0 behind them where it had values not finite.
+
+    Returns:
+        embeddings (B, S, E), mask (B, S), weights (B, S) or None, and where each token was: (B, S)
+        int64, or None if none moved.
+
+    Raises:
+        InputError: the mask or the weights have another shape than the tokens, or the mask has
+            values but 0 and 1.
+    """
+    mask = real_tokens(embeddings, mask)
+    if weights is not None and weights.shape != mask.shape:
+        raise InputError(
+            f"weights: got shape {tuple(weights.shape)} for tokens {tuple(mask.shape)}; expected "
+            "a weight for each token"
+        )
+    if is_traced():
+        return embeddings, mask, weights, None
+    gaps = (mask[:, 1:] > mask[:, :-1]).any()
+    total = embeddings.sum() + (0.0 if weights is None else weights.sum())
+    if not bool(gaps | ~total.isfinite()):
+        return embeddings, mask, weights, None
+    order = (~mask).to(torch.uint8).argsort(dim=1, stable=True)
+    embeddings = embeddings.masked_fill(~mask[:, :, None], 0.0)
+    embeddings = embeddings.take_along_dim(order[:, :, None], 1)
+    if weights is not None:
+        weights = weights.masked_fill(~mask, 0.0).gather(1, order)
+    return embeddings, mask.gather(1, order), weights, order
 
 
 def weighted_mean(

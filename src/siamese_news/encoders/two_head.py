@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from siamese_news.encoders.encoder import Encoder, weighted_mean
+from siamese_news.encoders.encoder import Encoder, padded_right, weighted_mean
 from siamese_news.encoders.star import StarEncoder
 from siamese_news.sparsity.maps import AdaptiveEntmax, Sparsity
 
@@ -107,6 +107,7 @@ class TwoHeadEncoder(Encoder):
     def heads(
         self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
+        embeddings, mask, weights, order = padded_right(embeddings, mask, weights)
         if self.context is None:
             nodes = embeddings
             pooled = relay = weighted_mean(embeddings, mask, weights, self.lead)
@@ -120,6 +121,8 @@ class TwoHeadEncoder(Encoder):
         nodes = nodes.masked_fill(~mask[:, :, None], 0.0)
         scores = (nodes @ query[:, :, None]).squeeze(2) / math.sqrt(self.input_dim)
         factors = self.sparsity(scores[:, None], normalized=False)[:, 0] * mask
+        if order is not None:
+            factors = torch.zeros_like(factors).scatter(1, order, factors)
         return self._mapped(pooled, mask), factors
 
     @property

@@ -44,6 +44,7 @@ def selection(
     patience: int | None,
     keep_interrupted: bool,
     mode: Literal["max", "min"] = "max",
+    validated: bool = True,
 ) -> list[Callback]:
     """The checkpoints of a run and its early stopping; `load_selected` reads the best one.
 
@@ -53,6 +54,7 @@ def selection(
             within an epoch; None takes the newest weights.
         patience: validations without a gain before training stops; None or 0: never.
         mode: whether the figure is the better the higher it is, or the lower.
+        validated: whether there are validations; otherwise epochs take their place.
         keep_interrupted: save the newest weights when an exception interrupts an epoch, too.
     """
     checkpoint = partial(
@@ -63,7 +65,7 @@ def selection(
         monitor=monitor,
         # Lightning tells checkpoints apart by monitor and mode: `newest` has none and "min".
         mode=mode if monitor else "max",
-        save_on_train_epoch_end=monitor is None,
+        save_on_train_epoch_end=monitor is None or not validated,
     )
     # A separate callback, because `save_last` of the other one would only follow the best.
     newest = checkpoint(
@@ -80,7 +82,7 @@ def selection(
         mode=mode,
         patience=patience,
         strict=False,
-        check_on_train_epoch_end=False,
+        check_on_train_epoch_end=not validated,
     )
     return [best, newest, stop]
 

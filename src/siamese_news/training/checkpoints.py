@@ -17,7 +17,7 @@ from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
 
 #: The key of a checkpoint under which the model is, and the format of what is there.
-KEY, FORMAT = "siamese_news", 2
+KEY, FORMAT = "siamese_news", 3
 
 
 def content_of(model: Model) -> dict[str, Any]:

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from inspect import currentframe
 from pathlib import Path
 from typing import (
     Any,
@@ -54,10 +53,12 @@ from siamese_news.training.hard_negatives import (
     hard_negatives,
 )
 from siamese_news.training.plain_options import (
+    KeepsArguments,
     composed,
-    init_values,
-    is_plain,
+    merged,
     names_of,
+    options_of,
+    save_as_hyperparameters,
 )
 from siamese_news.training.schema import complaints
 
@@ -256,7 +257,7 @@ class Batches:
         yield from self._batches
 
 
-class SiameseDataModule(pl.LightningDataModule):
+class SiameseDataModule(KeepsArguments, pl.LightningDataModule):
     """Articles and their posts: tokenized once, batched, resumable to the batch.
 
     The position in an epoch is part of a checkpoint through this module's own state (the states
@@ -309,7 +310,7 @@ class SiameseDataModule(pl.LightningDataModule):
             data = BUNDLED
         columns = options.get("columns")
         described = {} if data is None else data_options(data, columns)
-        self.data = _merged(described, options)
+        self.data = merged(described, options)
         check_options(self.data)
         if self.data.get("texts") and not self.reads_texts:
             raise InputError(
@@ -329,11 +330,20 @@ class SiameseDataModule(pl.LightningDataModule):
             ArticleBatchSampler | PairBatchSampler | TextBatchSampler | None
         ) = None
         self._saved: dict[str, Any] | None = None
-        values = init_values(currentframe(), SiameseDataModule)
-        values |= {"data": self.data, "vectors": vectors, "tokenizer": tokenizer}
+        # As used, but for what a subclass makes of arguments of its own.
+        declared = options_of(type(self), SiameseDataModule)
+        names = {*self.arguments, *self.objects}
+        names &= {n for n in declared if declared[n] is SiameseDataModule}
+        used = {"data": self.data, "vectors": vectors, "tokenizer": tokenizer}
+        values = self.arguments | {n: v for n, v in used.items() if n in names}
+        in_data = options if "data" in names else ()
         # Lightning refuses values that differ from the module's, such as None.
-        values = {n: v for n, v in values.items() if is_plain(v) and v is not None}
-        self.save_hyperparameters({n: v for n, v in values.items() if n not in options})
+        absent = {name for name, value in values.items() if value is None}.union(
+            in_data
+        )
+        save_as_hyperparameters(
+            self, {n: v for n, v in values.items() if n not in absent}
+        )
 
     @property
     def limits(self) -> Mapping[str, Any]:
@@ -456,6 +466,11 @@ class SiameseDataModule(pl.LightningDataModule):
             return model.tokens, model.vocabulary
         if isinstance(self._vectors, TextModel):
             return self._vectors.tokens, self._vectors.vocabulary
+        if hasattr(model, "_orig_mod"):
+            raise InputError(
+                "module.model is wrapped by torch.compile as a whole, which hides what it reads; "
+                "compile it in place, with module.model.compile(), or a part of it"
+            )
         if self._vectors is None:
             raise InputError(
                 "the data module has no vectors, and no SiameseModule is trained that has; give "
@@ -630,13 +645,3 @@ class SiameseDataModule(pl.LightningDataModule):
             if entry is None
             else evaluation_set(self.collection(entry["folder"]), entry)
         )
-
-
-def _merged(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with the changes; a mapping is merged, anything else is replaced."""
-    merged = dict(options)
-    for name, value in changes.items():
-        original = merged.get(name)
-        are_mappings = isinstance(original, Mapping) and isinstance(value, Mapping)
-        merged[name] = {**original, **value} if are_mappings else value  # type: ignore[dict-item]
-    return merged

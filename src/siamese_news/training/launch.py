@@ -7,6 +7,7 @@ imported.
 
 import os
 import re
+import shlex
 import sys
 import time
 from argparse import ArgumentError
@@ -111,7 +112,16 @@ def argument_error(error: Exception) -> str:
     cause = error.__cause__
     if isinstance(error, OverrideParseException):
         message = " ".join(error.message.partition("See https:")[0].split())
-        return f"{error.override}: {message}; expected NAME=VALUE, with quotes around special signs"
+        name, _, value = error.override.partition("=")
+        # Hydra reads backslashes as they are, but for those before a quote.
+        text = re.sub(r'(\\+)(?="|$)', r"\1\1", value).replace('"', r"\"")
+        remedy = "expected NAME=VALUE"
+        if value:
+            quoted = shlex.quote(f'{name}="{text}"')
+            remedy = (
+                f"a text needs quotes for Hydra, and others for the shell: {quoted}"
+            )
+        return f"{error.override}: {message}; {remedy}"
     if isinstance(error, MissingConfigException) and error.options:
         name = str(error.missing_cfg_file)
         path = "//" in name  # data=/my/folder

@@ -10,6 +10,7 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.plugins.environments import SLURMEnvironment
 
+from siamese_news.errors import InputError
 from siamese_news.evaluation.system_results import (
     evaluate_model,
     figures,
@@ -44,6 +45,7 @@ from siamese_news.training.trainer import (
 )
 
 log = logging.getLogger(__name__)
+_VALIDATED = (None, "dev/map", "dev/micro_ap", "dev/auc")
 
 
 class LinkOptions(TypedDict):
@@ -106,7 +108,14 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     if trained:
         # callbacks; the monitor comes first, before those that wait for the other ranks
         validated = data.dev is not None and config["trainer"]["limit_val_batches"]
-        monitor = options["monitor"] if validated else None
+        monitor = options["monitor"]
+        if not (validated or str(monitor).startswith("train/")):
+            if monitor not in _VALIDATED:
+                raise InputError(
+                    f"task.monitor={monitor}: nothing is validated, because data.dev=null or "
+                    "trainer.limit_val_batches=0; expected train/…, a figure of a training step"
+                )
+            monitor = None
         callbacks: list[pl.Callback] = [
             RankMonitor(),
             *[RequeueOnSignal()] * SLURMEnvironment.detect(),
@@ -116,6 +125,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
                 patience=options["patience"],
                 keep_interrupted=True,
                 mode=options["mode"],
+                validated=bool(validated),
             ),
             *callbacks_of(config),
         ]
@@ -124,7 +134,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
         loggers = loggers_of(config, out / "logs")
 
         # trainer; a trial validation shows whether a figure of somebody's own is logged
-        is_known = monitor in (None, "dev/map", "dev/micro_ap", "dev/auc")
+        is_known = monitor in _VALIDATED
         steps = max(config["trainer"]["num_sanity_val_steps"], not is_known)
         trainer = make_trainer(
             {**config["trainer"], "num_sanity_val_steps": steps},

@@ -3,10 +3,9 @@
 import copy
 import logging
 import os
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from inspect import currentframe
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -50,22 +49,31 @@ from siamese_news.training.distributed import on_first_process
 from siamese_news.training.finetune import open_start, trainable_copy
 from siamese_news.training.gradient_caching import Recomputed
 from siamese_news.training.objective import Mined, SiameseObjective, TermVectors
-from siamese_news.training.plain_options import composed, init_values, options_of
+from siamese_news.training.plain_options import (
+    KeepsArguments,
+    composed,
+    merged,
+    options_of,
+    plain_values,
+    save_as_hyperparameters,
+)
 from siamese_news.training.schedules import OptimizerOption, optimizer_of, with_schedule
+from siamese_news.training.schema import TOP, complaints
 
 log = logging.getLogger(__name__)
 SIDES: tuple[Side, Side] = ("article", "post")
 Option = str | Mapping[str, Any]
 
 
-class SiameseModule(pl.LightningModule):
+class SiameseModule(KeepsArguments, pl.LightningModule):
     """A shared encoder for articles and posts, with the loss and the miner that train it.
 
     A batch has each distinct article once and its posts; both sides go through the one shared
     encoder. Where it has two heads, each has a loss of its own and the sum is minimized: one loss
     of the summed score would let the dense head take over on the training events.
 
-    An option is the name of a file in ``conf/``, or its plain values. The words' weights (IDF), and
+    An option is the name of a file in ``conf/``, or its plain values; without ``_target_`` only those
+    that differ from those of the default. The words' weights (IDF), and
     the lexical head of an encoder with two heads, are learned from the training texts when `fit`
     begins. A checkpoint contains everything: `load_from_checkpoint` needs its path alone.
 
@@ -142,7 +150,7 @@ class SiameseModule(pl.LightningModule):
         self._untaught = model is None
         if model is None:
             words = tokenizer or options["tokenizer"]
-            token_limits = limits or options["limits"]
+            token_limits = {**options["limits"], **(limits or {})}
             text = build_text(options["vectors"], words)
             model = build_model({**options, "data": {"limits": token_limits}}, text, ())
         elif not isinstance(model, Model):
@@ -172,18 +180,17 @@ class SiameseModule(pl.LightningModule):
             for name, metric in (metrics or {}).items()
         }
         # Objects, such as an objective of the user's own, are not in a checkpoint.
-        plain = {
-            name: value for name, value in options.items() if isinstance(value, Mapping)
-        }
-        resolved = {
+        plain = plain_values(options)
+        resolved: dict[str, Any] = {
             "lr": self.lr,
             "tokenizer": self.model.tokenizer.config(),
             "limits": dict(self.model.limits),
+            "batch_tokens": batch_tokens,
+            "metrics": metrics,
         }
         if "encoder" not in plain or not self._untaught:
             resolved |= {"encoder": self.model.config}
-        arguments = init_values(currentframe(), SiameseModule)
-        self.save_hyperparameters({**arguments, **plain, **resolved})
+        save_as_hyperparameters(self, {**self.arguments, **plain, **resolved})
 
     @classmethod
     def load_from_checkpoint(  # type: ignore[override]
@@ -198,15 +205,15 @@ class SiameseModule(pl.LightningModule):
         """The module in a checkpoint, from its path alone; no code from it runs.
 
         Further options come before those of the checkpoint, such as ``objective`` where it was
-        trained with an object. A subclass gets its own arguments back, where they are plain values.
+        trained with an object. A subclass gets its own arguments back as its caller gave them; one
+        that is no plain value is needed again.
 
         Raises:
             InputError: it is missing, damaged, of another program, or of another version, or an
-                option is unknown or given by the checkpoint's model.
+                option is unknown, needed, or given by the checkpoint's model.
         """
-        names = [
-            name for name in options_of(cls, SiameseModule) if name not in _OF_MODEL
-        ]
+        declared = options_of(cls, SiameseModule)
+        names = [name for name in declared if name not in _OF_MODEL]
         if unknown := sorted(options.keys() - {*names}):
             fixed = (
                 "which the model in the checkpoint has"
@@ -218,18 +225,38 @@ class SiameseModule(pl.LightningModule):
                 f"{', '.join(names)}"
             )
         checkpoint = read_checkpoint(checkpoint_path, map_location)
-        saved = checkpoint.get("hyper_parameters", {})
-        if lost := sorted(saved.keys() - {*names, *_OF_MODEL}):
+        if "model" in declared:
+            options["model"] = model_in(checkpoint, checkpoint_path)
+        saved = checkpoint["hyper_parameters"]
+        made_with = checkpoint[KEY]
+        arguments: dict[str, Any] = made_with["arguments"]
+        if lost := sorted(arguments.keys() - {*names, *_OF_MODEL}):
             log.warning(
                 "%s: was saved with %s, which %s does not take; open it with its own class",
                 checkpoint_path,
                 ", ".join(lost),
                 cls.__name__,
             )
-        values = {name: saved[name] for name in names if name in saved} | options
-        if "model" in options_of(cls, SiameseModule):
-            values["model"] = model_in(checkpoint, checkpoint_path)
-        module = _made(cls, values, options)
+        if objects := sorted({*made_with["objects"]} & {*names} - options.keys()):
+            log.warning(
+                "%s: was made with objects as %s, which no checkpoint holds; give them to "
+                "load_from_checkpoint, or the defaults are used",
+                checkpoint_path,
+                ", ".join(objects),
+            )
+        # An argument of a subclass as it was given, one of this class as it was used.
+        values = {
+            name: saved.get(name, value) if declared[name] is SiameseModule else value
+            for name, value in arguments.items()
+            if name in names or declared.get(name, SiameseModule) is not SiameseModule
+        } | options
+        try:
+            module = cls(**values)
+        except TypeError as error:
+            raise InputError(
+                f"load_from_checkpoint: {cls.__name__} takes other arguments than those in the "
+                f"checkpoint, or more of them ({error})"
+            ) from error
         if "model" not in values:  # a subclass that makes its model itself
             module.on_load_checkpoint(checkpoint)
         # The model's own options, which its class did not get again.
@@ -243,8 +270,9 @@ class SiameseModule(pl.LightningModule):
         return module
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Add what builds the model again."""
-        checkpoint[KEY] = content_of(self.model)
+        """Add what builds the model again, and what this module was made with."""
+        made_with = {"arguments": self.arguments, "objects": self.objects}
+        checkpoint[KEY] = content_of(self.model) | made_with
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Take over what training learned besides weights: words' weights and the lexical head."""
@@ -295,8 +323,8 @@ class SiameseModule(pl.LightningModule):
         """
         model = self.model
         if self._untaught or model.terms is None:
-            model.limits = dict(self._limits or data.limits)
-            self.save_hyperparameters({"limits": model.limits})
+            model.limits = {**data.limits, **(self._limits or {})}
+            save_as_hyperparameters(self, {"limits": model.limits})
         if not self._untaught:
             return
         self._untaught = False
@@ -446,42 +474,23 @@ class SiameseModule(pl.LightningModule):
 
 #: What a model in a checkpoint has itself.
 _OF_MODEL = ("encoder", "sparsity", "tokenizer", "limits", "model")
-_FIXED = re.compile(r"got multiple values for (?:keyword )?argument '(\w+)'")
 _OTHER_FLOATS = (torch.float16, torch.bfloat16, torch.float64)
 
 
-def _made(
-    module: type["SiameseModule"], values: dict[str, Any], options: Mapping[str, Any]
-) -> "SiameseModule":
-    """A module with saved values, without those that a subclass fixes itself.
-
-    Raises:
-        InputError: it fixes one of the `options` that the caller gives.
-    """
-    while True:
-        try:
-            return module(**values)
-        except TypeError as error:
-            fixed = _FIXED.search(str(error))
-            if fixed is None or fixed[1] not in values:
-                raise
-            if fixed[1] in options:
-                raise InputError(
-                    f"load_from_checkpoint: got {fixed[1]}, which {module.__name__} fixes itself; "
-                    "leave it out"
-                ) from error
-            del values[fixed[1]]
-
-
 def _values(**options: Any) -> dict[str, Any]:
-    """The plain values of the options that are given by name; the others as they are."""
+    """The plain values of the options that are given by name, or by what differs from the default.
+
+    Objects and functions stay as they are.
+    """
     groups = {"optimizer": "task/optimizer", "schedule": "task/schedule"}
+    defaults = signature(SiameseModule).parameters
+    names: dict[str, str] = {}
     for name, value in options.items():
+        names_class = isinstance(value, Mapping) and "_target_" in value
         wrong = not (
             value is None or callable(value) or isinstance(value, str | Mapping)
         )
         if name == "encoder":
-            names_class = isinstance(value, Mapping) and "_target_" in value
             wrong = not (isinstance(value, str | Encoder) or names_class)
         if wrong:
             raise InputError(
@@ -489,7 +498,10 @@ def _values(**options: Any) -> dict[str, Any]:
                 f"conf/{groups.get(name, name)}, or its values, such as "
                 '{"_target_": "siamese_news.StarEncoder", "heads": 5} for an encoder'
             )
-    names = {name: value for name, value in options.items() if isinstance(value, str)}
+        if isinstance(value, Mapping) and not names_class:
+            value = defaults[name].default
+        if isinstance(value, str):
+            names[name] = value
     config = composed(
         *(f"{groups.get(name, name)}={value}" for name, value in names.items())
     )
@@ -498,6 +510,11 @@ def _values(**options: Any) -> dict[str, Any]:
         name: config[name] if isinstance(value, str) else value
         for name, value in options.items()
     }
+    for name in [name for name in options if isinstance(options[name], Mapping)]:
+        values[name] = merged(config[name] if name in names else {}, options[name])
+        key = groups.get(name, name).replace("/", ".")
+        for complaint in complaints(key, values[name], TOP.get(name, Any)):
+            raise InputError(f"SiameseModule: {complaint}")
     return values | {
         "tokenizer": config["task"]["tokenizer"],
         "limits": config["data"]["limits"],

@@ -4,18 +4,19 @@ import copy
 import functools
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import resources
-from inspect import signature
-from typing import Any, cast
+from inspect import signature, stack
+from typing import Any, Self, cast
 
 import numpy as np
+import pytorch_lightning as pl
 from hydra import compose, initialize_config_module
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from pytorch_lightning.utilities.parsing import collect_init_args
 
 from siamese_news.encoders import REGISTERED
 from siamese_news.errors import InputError
@@ -26,44 +27,79 @@ from siamese_news.utils.plugins import Kind, added, load
 _PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
 
 
-def init_values(frame: Any, base: type) -> dict[str, Any]:
-    """The plain values among the arguments of a constructor and of those that called it.
+class KeepsArguments:
+    """A Lightning class whose objects know the arguments that their caller gave.
 
-    Args:
-        frame: of the constructor of `base`; those of its subclasses are looked for behind it.
-        base: the class.
+    Its constructors, and those of subclasses, may change theirs before these are saved.
+
+    Attributes:
+        arguments: the plain values among them, by name, with the defaults.
+        objects: the names of the others, which no checkpoint holds.
     """
-    values: dict[str, Any] = {}
-    for arguments in collect_init_args(frame, [], classes=(base,)):
-        values |= arguments
-    # A checkpoint with numbers of numpy cannot be read without running code.
-    values = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in values.items()
-    }
-    return {name: value for name, value in values.items() if is_plain(value)}
+
+    arguments: dict[str, Any]
+    objects: list[str]
+
+    def __new__(cls, *positional: Any, **named: Any) -> Self:
+        """Called before any constructor."""
+        instance = super().__new__(cls)
+        made_by = signature(instance.__init__)  # type: ignore[misc]
+        parameters = made_by.parameters.values()
+        defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+        with suppress(TypeError):  # the constructor says that there are too many
+            named |= made_by.bind_partial(*positional).arguments
+        instance.arguments = plain_values(defaults | named)
+        instance.objects = sorted(named.keys() - instance.arguments.keys())
+        return instance
 
 
-def is_plain(value: Any) -> bool:
-    """Whether a value is made of numbers, texts, lists and mappings alone."""
-    if isinstance(value, dict):
-        return all(map(is_plain, value.values()))
-    if isinstance(value, list | tuple):
-        return all(map(is_plain, value))
-    return isinstance(value, _PLAIN)
+def plain_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Copies of those values that a checkpoint can hold without code to run when it is read."""
+    plain = {}
+    for name, value in values.items():
+        with suppress(TypeError):
+            plain[name] = _plain(value)
+    return plain
 
 
-def options_of(module_class: type, base: type) -> list[str]:
-    """The arguments that a class takes, with those that it passes to the classes up to `base`."""
-    names: dict[str, None] = {}
-    for ancestor in module_class.__mro__:
+def _plain(value: Any) -> Any:
+    """A copy of a value that is made of numbers, texts, lists and mappings alone."""
+    if OmegaConf.is_config(value):
+        return OmegaConf.to_container(value, resolve=True)
+    value = value.item() if isinstance(value, np.generic) else value
+    if type(value) is dict:
+        return {name: _plain(member) for name, member in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_plain, value))
+    # A subclass, such as an Enum, would be read by its code.
+    if type(value) not in _PLAIN:
+        raise TypeError
+    return value
+
+
+def save_as_hyperparameters(
+    module: pl.LightningModule | pl.LightningDataModule, values: Mapping[str, Any]
+) -> None:
+    """Save those of the values that are plain.
+
+    Lightning would compare them with each argument of the constructors, which an array cannot be.
+    """
+    outermost = stack(0)[-1].frame
+    module.save_hyperparameters(plain_values(values), frame=outermost)
+
+
+def options_of(subclass: type, base: type) -> dict[str, type]:
+    """The arguments that a class takes or passes on, and the classes up to `base` that name them."""
+    names: dict[str, type] = {}
+    for ancestor in subclass.__mro__:
         if "__init__" not in vars(ancestor):
             continue
         parameters = list(signature(ancestor).parameters.values())
-        names |= {p.name: None for p in parameters if p.kind is not p.VAR_KEYWORD}
+        own = {p.name: ancestor for p in parameters if p.kind is not p.VAR_KEYWORD}
+        names = own | names
         if ancestor is base or not any(p.kind is p.VAR_KEYWORD for p in parameters):
             break
-    return list(names)
+    return names
 
 
 def composed(*overrides: str, values: Mapping[str, str] = {}) -> dict[str, Any]:
@@ -100,6 +136,17 @@ def _composed(
     finally:
         GlobalHydra.instance().hydra = command
     return dict(plain)
+
+
+def merged(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with the changes; anything but a mapping without a class takes its place."""
+    result = dict(options)
+    for name, value in changes.items():
+        original = result.get(name)
+        are_mappings = isinstance(original, Mapping) and isinstance(value, Mapping)
+        differs = are_mappings and "_target_" not in value
+        result[name] = merged(original, value) if differs else value  # type: ignore[arg-type]
+    return result
 
 
 @functools.cache
