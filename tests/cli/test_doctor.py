@@ -140,3 +140,15 @@ def test_a_table_in_a_text_file_is_not_taken_for_an_article(tmp_path):
     done = doctor(tmp_path / "posts.txt")
     assert done.exit_code == 0, done.output
     assert "posts.txt: TSV, utf-16" in done.output and "1 | the river" in done.output
+
+
+def test_a_page_that_is_no_article_is_named(tmp_path):
+    for name, text in (
+        ("consent.txt", "Nous et nos 312 partenaires lisons des informations."),
+        ("gate.txt", "504 Gateway Time-out\nnginx"),
+        ("address.txt", "https://quay.example/locks"),
+    ):
+        (tmp_path / name).write_text(text)
+        done = doctor(tmp_path / name)
+        assert done.exit_code == 0, done.output
+        assert "the ranking is based on these" in done.output

@@ -68,6 +68,14 @@ BAD = {
         {"modules.json": module("sentence_transformers.util.http_get")},
         "known one",
     ),
+    "modules that nothing declares the size of": (
+        {"modules.json": module("sentence_transformers.models.LSTM", "1_LSTM")},
+        "known one",
+    ),
+    "a module that is loaded many times": (
+        {"modules.json": 9 * module(f"{CLASSES}.Dense", "2_Dense")},
+        "one place for several",
+    ),
     "a router of modules": (
         {"modules.json": module("sentence_transformers.models.Router")},
         "known one",
@@ -147,6 +155,10 @@ def test_an_ordinary_folder_passes(tmp_path):
             {"vocab_size": 10**9, "hidden_size": 9, "z": {"vocab_size": 9}},
         ),
         ("config.json", {"n_layer": 10**7}),
+        ("config.json", {"num_local_experts": 10**6}),
+        # A name for each, before any array; the weights have more bytes.
+        ("config.json", {"num_labels": 10**7, "hidden_size": 1}),
+        ("2_LayerNorm/config.json", {"dimension": 2 * 10**9}),
     ],
 )
 def test_what_the_settings_declare_is_in_the_weights(tmp_path, file, settings):

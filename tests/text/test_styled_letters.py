@@ -229,3 +229,46 @@ def test_a_hashtag_is_cut_at_its_capitals():
     assert tokenizer("#HarlowBridge") == ["harlow", "bridge"]
     assert tokenizer("#PrayforTown") == ["pray", "for", "town"]
     assert tokenizer("#NewsfromHarlow") == ["news", "from", "harlow"]
+
+
+def test_blanks_of_any_kind_between_letters():
+    for blank, gap in ("\u00a0\u3000", "\u2009 ", "\u202f\n"):
+        written = f"{blank.join('weir')}{gap * 2}{blank.join('fails')}"
+        assert Tokenizer()(written) == ["weir", "fails"]
+
+
+def test_words_without_a_border_are_cut_as_a_hashtag_is():
+    tokens = Tokenizer(words=["the", "weir", "at", "mill", "fails", "now"])
+    for text in ("T H E W E I R F A I L S", "t h e w e i r f a i l s"):
+        assert tokens(text) == ["#theweirfails", "the", "weir", "fails"]
+    assert tokens("W E I R") == ["weir"]  # one word has no border
+
+
+def test_variants_of_letters_and_flags_that_spell():
+    plain = Tokenizer()("weir fails")
+    assert Tokenizer()("".join(f"{c}\ufe0e" for c in "weir fails")) == plain
+    flags = {c: chr(0x1F1E6 + ord(c) - 97) for c in "abcdefghijklmnopqrstuvwxyz"}
+    spelled = " ".join(
+        "\u200b".join(map(flags.get, word)) for word in ("weir", "fails")
+    )
+    assert Tokenizer()(spelled) == plain
+    assert Tokenizer()("🇫🇷\u200b🇩🇪") == ["🇫🇷", "🇩🇪"]
+
+
+@pytest.mark.parametrize("mark", "\u030a\u0301\u033a\u033d\u0302")
+def test_one_mark_on_each_letter_is_none(mark):
+    written = "".join(c if c == " " else c + mark for c in "thank fails")
+    assert Tokenizer()(written) == ["thank", "fails"]
+
+
+@pytest.mark.parametrize("word", ["ọ̀nà", "ń̩lá", "m̀bọ̀", "ẹ̀kọ́", "sv\u0327v\u0327"])
+def test_accents_of_spellings_stay(word):
+    assert clean(word) == unicodedata.normalize("NFC", word)
+
+
+@pytest.mark.parametrize(
+    ("disguise", "word"),
+    [("wеіr", "weir"), ("ԝеir", "weir"), ("Ꮃeir", "Weir"), ("faiⅼs", "fails")],
+)
+def test_look_alikes_of_further_scripts(disguise, word):
+    assert clean(disguise) == word

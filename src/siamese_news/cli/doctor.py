@@ -113,6 +113,7 @@ def _file(name: str, query: Query) -> bool:
     from siamese_news.data.articles import ONLY_ARTICLES, read_articles
     from siamese_news.data.readers.detect import MessagesError
     from siamese_news.data.readers.inputs import plain_suffix
+    from siamese_news.search.remarks import stub_remarks
 
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -128,6 +129,8 @@ def _file(name: str, query: Query) -> bool:
         _say(
             f"{article.id} | {article.title or 'no title'} | {article.text}"[:_WIDTH], 4
         )
+    for remark in stub_remarks(articles):
+        _say(remark, 2)
     return False
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.data.exports import exported
-from siamese_news.data.jsonl import decode_value, missing, read_jsonl
+from siamese_news.data.jsonl import decode_object, decode_value, missing, read_jsonl
 from siamese_news.data.lines import LINE_CAP, BadRow, decode_whole, refused_at
 from siamese_news.data.office import SAVE, read_docx, read_pdf
 from siamese_news.data.readers.delimited import (
@@ -19,7 +19,7 @@ from siamese_news.data.readers.delimited import (
     table_rows,
 )
 from siamese_news.data.readers.detect import refuse_foreign
-from siamese_news.data.readers.encodings import as_utf8, detect_encoding
+from siamese_news.data.readers.encodings import UTF8, as_utf8, detect_encoding
 from siamese_news.data.readers.fields import (
     BODIES,
     METADATA,
@@ -47,6 +47,8 @@ _HEADLINES = re.compile(
     rb"<h[1-4]\b[^>]{0,500}>[^<]{0,100}<a\s|<a\s[^>]{0,1000}>[^<]{0,100}<h[1-4]\b", re.I
 )
 _MANY = 8  # headlines of a front page; an article links to some others
+_CHARSET = re.compile(rb"(?i)charset|<\?xml[^>]+encoding")
+_HEAD = 2**14  # bytes of a page, in which it says its encoding
 _PARAGRAPH = 60  # words that the teasers of a front page do not have
 
 
@@ -57,6 +59,9 @@ def read_page(data: bytes, location: str) -> dict[str, Any]:
         InputError: trafilatura is not installed or finds no article.
     """
     trafilatura = optional("trafilatura", "web", f"{location}: a web page", SAVE)
+    if not _CHARSET.search(data[:_HEAD]):  # trafilatura guesses worse
+        stream: Any = io.BufferedReader(io.BytesIO(data))
+        data = as_utf8(stream, detect_encoding(data)).read()
     page = trafilatura.bare_extraction(data, with_metadata=True, include_comments=False)
     fields: dict[str, Any] = page.as_dict() if page else {}
     text = clean_text(fields.get("text") or "").strip()
@@ -292,9 +297,15 @@ def _sniffed(path: Path, name: str) -> str:
 def _json(path: Path, name: str, suffix: str) -> Records:
     """One object per line; in a .json also one object or a list of them over many lines."""
     content = None
-    if suffix == ".json":
+    with open_binary(path) as head, reading(name):
+        encoding = detect_encoding(head.read1(2**16))
+    lines: list[bytes] = []
+    if suffix == ".json" or encoding != UTF8:
+        stream: Any = io.BufferedReader(io.BytesIO(_whole(path, name)))
+        data = as_utf8(stream, encoding).read().removeprefix("\ufeff".encode())
+        lines = data.splitlines() if encoding != UTF8 else []
         with suppress(BadRow):
-            content = decode_value(_whole(path, name).removeprefix(b"\xef\xbb\xbf"))
+            content = decode_value(data)
     if isinstance(content, dict):
         yield name, content
     elif isinstance(content, list):
@@ -303,6 +314,12 @@ def _json(path: Path, name: str, suffix: str) -> Records:
             if not isinstance(record, dict):
                 raise InputError(f"{location}: expected an object with fields")
             yield location, record
+    elif lines:
+        for number, line in enumerate(lines, 1):
+            with refused_at(f"{name}:{number}"):
+                record = decode_object(line) if line.strip() else None
+            if record is not None:
+                yield f"{name}:{number}", record
     else:
         for number, record in read_jsonl(path, name=name):
             yield f"{name}:{number}", record

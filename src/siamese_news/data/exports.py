@@ -17,6 +17,7 @@ _FULL_TEXT = "Full text:"
 # form above a text, and whether the newspaper comes before the title there.
 _EXPORTS = (
     ("ProQuest", _NUMBERED, True, re.compile(_FULL_TEXT), False),
+    ("ProQuest", re.compile("_{9,}"), False, re.compile(_FULL_TEXT), False),
     (
         "Nexis",
         _NUMBERED,
@@ -50,7 +51,7 @@ _EXPORTS = (
 )
 _FIELDS = (
     r"(?:BYLINE|SECTION|LENGTH|LOAD-DATE|LANGUAGE|PUBLICATION-TYPE|DATELINE|GRAPHIC|SUBJECT|COUNTRY"
-    r"|AUTHOR|PUBLICATION (?:INFO|TITLE|DATE)|ABSTRACT|LINKS"
+    r"|AUTHOR|TITLE|PUBLICATION (?:INFO|TITLE|DATE)|ABSTRACT|LINKS"
     r"|CITY|STATE|COMPANY|ORGANIZATION|PERSON|GEOGRAPHIC|INDUSTRY|JOURNAL-CODE|ACC-NO|CORRECTION-DATE"
     r"|DISTRIBUTION|HIGHLIGHT|SERIES|TYPE): .*|(?:Copyright|©|\(c\)) .*|All Rights Reserved\.?"
     r"|Classification|Full text:|_{9,}"
@@ -86,7 +87,7 @@ def exported(lines: Sequence[str]) -> list[dict[str, Any]]:
         lines = [_CODE.sub("", line) for line in lines]
     if is_proquest := any(line.startswith(_FULL_TEXT) for line in lines):
         text = "\n".join(lines).replace(f"{_FULL_TEXT} ", f"{_FULL_TEXT}\n")
-        lines = text.splitlines()
+        lines = re.sub(r"(?m)(\A|^_{9,}\n)Title: ", r"\1", text).splitlines()
     for source, mark, leads, form_end, paper_first in _EXPORTS:
         marks = [n for n, line in enumerate(lines) if mark.fullmatch(line)]
         parts = [
@@ -97,7 +98,7 @@ def exported(lines: Sequence[str]) -> list[dict[str, Any]]:
             return [
                 _article(article_lines, source, form_end, paper_first)
                 for article_lines in parts
-                if article_lines
+                if article_lines and (not is_proquest or _FULL_TEXT in article_lines)
             ]
     return []
 
@@ -125,12 +126,18 @@ def _article(
     below_date = [line for n, line in names if n > day]
     titles, papers = (
         (below_date, above_date)
-        if paper_first
+        if paper_first and below_date
         else (above_date, [*above_date[1:], *below_date])
+    )
+    # ProQuest has them below the text.
+    described = dict(
+        re.findall(r"(?m)^(Publication (?:date|title)): (.+)$", "\n".join(lines))
     )
     return {
         "title": next(iter(titles), ""),
         "text": "\n".join(line for line in lines[start:] if not _FIELD.fullmatch(line)),
-        "created_at": dates.get(day),
-        "metadata": {"source": next(iter(papers), source)},
+        "created_at": dates.get(day) or iso_date(described.get("Publication date")),
+        "metadata": {
+            "source": next(iter(papers), described.get("Publication title", source))
+        },
     }

@@ -23,7 +23,7 @@ from siamese_news.utils.files import expect_regular
 # Of sentence-transformers, for texts; others import further classes that the folder names.
 _MODULE = re.compile(
     r"sentence_transformers(?:\.\w+)*\.(?:Transformer|Pooling|Normalize|Dense|Dropout|LayerNorm"
-    r"|WeightedLayerPooling|CNN|LSTM|StaticEmbedding|LogitScore)"
+    r"|WeightedLayerPooling|StaticEmbedding|LogitScore)"
 )
 _ACTIVATION = re.compile(r"torch\.nn\.modules\.(?:activation|linear)\.\w+")
 _ACTIVATIONS = (
@@ -63,9 +63,10 @@ _ARRAYS = (
     ("dim", "hidden_dim"),
     ("in_features", "out_features"),
     ("num_hidden_layers", "hidden_size"),
-    ("in_word_embedding_dimension", "out_channels"),
+    ("dimension",),
 )
-_MOST_LAYERS = 1000
+# Each layer and expert is many objects before it has an array, and a name is made for each label.
+_MOST_OBJECTS = {"layer": 1000, "expert": 1000, "num_labels": 2**16}
 _COMPUTED = 2**26  # numbers that are in no weights, such as masks and positions
 _LARGEST = 2**27  # bytes of a file of words
 _WORDS = ("tokenizer.json", "vocab.json", "unigram.json")
@@ -174,7 +175,8 @@ def _declared(path: Path) -> int:
         for key, value in _pairs(json.loads(path.read_bytes())):
             if type(value) is int:
                 numbers[key] = max(numbers[key], abs(value))
-                if "layer" in key and abs(value) > _MOST_LAYERS:
+                limits = [most for word, most in _MOST_OBJECTS.items() if word in key]
+                if limits and abs(value) > limits[0]:
                     return abs(value) * _LARGEST
     sizes = ([numbers[name] or 1 for name in names] for names in _ARRAYS)
     return max(map(math.prod, sizes))
@@ -227,7 +229,15 @@ def _problem(path: Path) -> str:
     with suppress(ValueError, RecursionError):  # the library says what is wrong with it
         settings = json.loads(path.read_bytes())
     if name == "modules.json":
-        for module in settings if isinstance(settings, list) else [settings]:
+        modules = settings if isinstance(settings, list) else [settings]
+        places = [
+            str(module.get("path", number))
+            for number, module in enumerate(modules)
+            if isinstance(module, dict)
+        ]
+        if len(set(places)) < len(places):
+            return "names one place for several modules, and each of them would load it"
+        for module in modules:
             kind, module_path = (
                 str(module.get(key, "")) if isinstance(module, dict) else ""
                 for key in ("type", "path")

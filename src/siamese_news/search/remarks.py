@@ -46,6 +46,10 @@ _NO_ARTICLE = re.compile(
     r"|seite nicht gefunden|page introuvable|página no encontrada|wir verwenden cookies"
     r"|nous utilisons des cookies|utilizamos cookies|(?:verwendung|einsatz|gebrauch) von cookies"
     r"|checking your browser|just a moment\.\.\."
+    r"|bad gateway|service (?:temporarily )?unavailable|gateway time-?out|internal server error"
+    r"|(?:our|unsere|nos|nuestros|nostri|nossos) \d+ (?:trusted )?(?:partn|parten|socios|parceir)"
+    r"|(?:mit|brauchen) ihrer? (?:zustimmung|einwilligung)|(?:su|il (?:tuo|suo)|seu) consen[st]"
+    r"|sans accepter|votre consentement"
     r"|(?:aceptar|accepter|accetta|akzeptieren)\b.{0,20}cookies?",
     re.IGNORECASE,
 )

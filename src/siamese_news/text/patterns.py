@@ -109,8 +109,10 @@ _FRAMED_WORD = re.compile(
     f"(?=[{_FRAMED_EMOJI}\ufe0f]*[{_FRAMES.translate(dict.fromkeys(map(ord, _FRAMED_EMOJI)))}])"
     f"(?:[{_FRAMES}]\ufe0f?){{3,}}"
 )
-# Letters of flags with invisible signs between them spell words.
-_SPELLED = re.compile("[\U0001f1e6-\U0001f1ff](?=\u200b)")
+# Letters of flags with invisible signs between them spell words; two without one are a flag.
+_FLAG = "[\U0001f1e6-\U0001f1ff]"
+_SPELLED = re.compile(f"(?<!{_FLAG})(?:{_FLAG}\u200b)+{_FLAG}?(?!{_FLAG})")
+_SPELLED_LETTERS = {0x1F1E6 + number: letter for number, letter in enumerate(_A_TO_Z)}
 _MARK = re.compile(rf"[{MARKS}\ufe20-\ufe2f\u20e3]")
 # Marks of no spelling: lines through and under letters, those over two letters, rings around
 # letters, the rows of marks for dialects and medieval writing, and those of other scripts on Latin.
@@ -120,27 +122,37 @@ _ORNAMENTS = re.compile(
     rf"|(?<=[A-Za-z])(?:(?![\u0300-\u036f])[{MARKS}])++"
 )
 # Two accents on a letter that has no character of its own; accents on four letters in a row or on
-# all of a word, which tell only where there were ornaments as well.
+# all of a word, which tell only where there were ornaments as well, or consonants that have no
+# character with this accent.
 _HEAPED = re.compile("[\u0300-\u036f]{2}")
 _ON_EACH = re.compile(
     r"(?:[^\W\d_][\u0300-\u036f]++){4}|\A(?:[^\W\d_][\u0300-\u036f]++){2,}+\Z"
 )
+_ODD_CONSONANT = re.compile("[b-df-hj-np-tv-zB-DF-HJ-NP-TV-Z][\u0300-\u036f]")
 _ACCENTS = re.compile("[\u0300-\u036f]++")
-# Letters of two scripts in one word, and those that look alike.
-_MIXED = re.compile("[A-Za-z][\u0370-\u052f]|[\u0370-\u052f][A-Za-z]")
+# Letters of two scripts in one word, and those that look alike: of Greek, Cyrillic, Armenian and
+# Cherokee, and numbers of Rome.
+_OTHERS = "[\u0370-\u058f\u13a0-\u13f4\u2160-\u217f]"
+_MIXED = re.compile(f"[A-Za-z]{_OTHERS}|{_OTHERS}[A-Za-z]")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _TO_LATIN = str.maketrans(
-    "авекмнорстухАВЕКМНОРСТУХһіјѕԁԛԝғІЈЅαβειηκνορτυχγΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
-    "abekmhopctyxABEKMHOPCTYXhijsdqwfIJSabeinkvoptuxyABEZHIKMNOPTYX",
+    "авекмнорстухАВЕКМНОРСТУХһіјѕԁԛԝғІЈЅαβειηκνορτυχγΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"
+    "օսհոցզյᎪᏴᏟᎠᎬᏀᎻᎫᏦᏞᎷᏢᎡᏚᎢᏙᎳᏃᎽᎥⅰⅴⅹⅼⅽⅾⅿⅠⅤⅩⅬⅭⅮⅯ",
+    "abekmhopctyxABEKMHOPCTYXhijsdqwfIJSabeinkvoptuxyABEZHIKMNOPTYX"
+    "ouhngqjABCDEGHJKLMPRSTVWZYiivxlcdmIVXLCDM",
 )
 # A small b, h, m or t looks like none of theirs.
 _TO_CYRILLIC = str.maketrans("aekopcyxABEKMHOPCTYX", "аекорсухАВЕКМНОРСТУХ")
 _LONE = re.compile(r"(?<!\S)(?:\w (?=\w(?!\S))){2,}\w(?!\S)")
+_UNCUT = 20  # letters and blanks of several words with one blank between all letters
+_BLANKS = dict.fromkeys(map(ord, "\u00a0\u2007\u2009\u200a\u202f\u3000"), " ")
 # Controls, bidi and other invisible signs, surrogates and non-characters go. A joiner stays where
 # it holds an emoji together, and the tags U+E0020.. stay for the flags.
 _INVISIBLE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f"
     rf"\ufeff\ufff0-\uffff\ud800-\udfff]++|(?<={_IN})\u200d"
+    # Variants of a letter; those of signs choose between a sign and an emoji.
+    r"|[\ufe00-\ufe0f\U000e0100-\U000e01ef](?<=[^\W\d_\u2139].)"
 )
 
 
@@ -158,7 +170,7 @@ def clean(chunk: str) -> str:
     if chunk.isascii() and chunk.isprintable():
         return chunk
     if "\u200b" in chunk:
-        chunk = _SPELLED.sub(lambda match: chr(ord(match[0]) - 0x1F1E6 + 97), chunk)
+        chunk = _SPELLED.sub(lambda match: match[0].translate(_SPELLED_LETTERS), chunk)
     chunk = _INVISIBLE.sub(lambda match: " " if match[0].isspace() else "", chunk)
     chunk = normalized("NFKC" if east_asian(chunk) else "NFC", chunk)
     plain = chunk.translate(_PLAIN)
@@ -170,7 +182,8 @@ def clean(chunk: str) -> str:
     if _MARK.search(plain):
         plain, ornaments = _ORNAMENTS.subn("", plain)
         if _HEAPED.search(plain) or (
-            ornaments and _ON_EACH.search(normalized("NFD", plain))
+            (ornaments or _ODD_CONSONANT.search(plain))
+            and _ON_EACH.search(normalized("NFD", plain))
         ):
             plain = _ACCENTS.sub("", normalized("NFD", plain))
     return _LETTERS.sub(_of_one_script, plain) if _MIXED.search(plain) else plain
@@ -190,7 +203,8 @@ def _of_one_script(word: re.Match[str]) -> str:
 def joined_letters(text: str) -> str:
     """The text with words that are written letter by letter in one piece; blanks end lines of them.
 
-    Two blanks are between such words. A text with fewer blanks than half its letters has hardly any.
+    Two blanks are between such words; where one is, they are cut as a hashtag is. A text with fewer
+    blanks than half its letters has hardly any.
 
     Example:
         >>> from siamese_news.text.patterns import joined_letters
@@ -198,8 +212,16 @@ def joined_letters(text: str) -> str:
         ('River   Asker', 'plan A is a plan')
     """
     if 3 * text.count(" ") <= len(text):
-        return text
-    return _LONE.sub(lambda match: match[0].replace(" ", ""), text)
+        if text.isascii() or 3 * len(text.split()) <= len(text):
+            return text
+        text = text.translate(_BLANKS)
+    is_uncut = "  " not in text
+    return _LONE.sub(
+        lambda match: (
+            "#" * (is_uncut and len(match[0]) > _UNCUT) + match[0].replace(" ", "")
+        ),
+        text,
+    )
 
 
 def visible(mark: str) -> bool:

@@ -99,6 +99,7 @@ def test_every_shape_becomes_one(value, expected):
             "1900-01-01",
             "1904-01-01",
         ),
+        *("30/02/2026", "2026-04-31 10:00"),
         *("9999-12-31T23:59:59Z", "2199-01-01T00:00:00Z", "2098-05-05", 2**63 - 1, -1),
     ],
 )
@@ -127,6 +128,21 @@ def test_a_date_that_means_none_is_left_out_and_counted(value):
         ("3 \u05d1\u05d3\u05e6\u05de\u05d1\u05e8 2026", "2026-12-03T00:00:00Z"),
         ("7 Listopada 2026, 09:30", "2026-11-07T09:30:00Z"),  # Polish
         ("7. listopada 2026.", "2026-10-07T00:00:00Z"),  # Croatian
+        # Halves of the day, as spreadsheets of several countries write them.
+        ("24/9/2026 3:40:10 p. m.", "2026-09-24T15:40:10Z"),
+        ("24/09/2026 12:40:10 a. m.", "2026-09-24T00:40:10Z"),
+        ("24/09/2026 03:40 م", "2026-09-24T15:40:00Z"),
+        ("24 Σεπτεμβρίου 2026, 3:40 μ.μ.", "2026-09-24T15:40:00Z"),
+        ("24.09.2026 ÖS 3:40", "2026-09-24T15:40:00Z"),
+        ("24/09/2026 3:40 CH", "2026-09-24T15:40:00Z"),
+        ("2026-09-24 PM 3:40", "2026-09-24T15:40:00Z"),
+        ("3:40 de 24 septiembre 2026", "2026-09-24T03:40:00Z"),  # no Hungarian morning
+        ("२४ मार्च २०२६", "2026-03-24T00:00:00Z"),
+        ("24 ก.ย. 2569", "2026-09-24T00:00:00Z"),
+        ("24. syyskuuta 2026 klo 15.40", "2026-09-24T15:40:00Z"),
+        ("24 sept. 2026 à 15 h 40", "2026-09-24T15:40:00Z"),
+        ("24 Maret 2026 pukul 15.40 WIB", "2026-03-24T08:40:00Z"),
+        ("mar. 8 sept. 2026", "2026-09-08T00:00:00Z"),  # a Tuesday, not March
         ("2026-11-20 25:61", None),
         ("2026/11/20 28:05", None),
     ],
@@ -136,7 +152,11 @@ def test_dates_as_programs_of_several_languages_write_them(value, expected):
 
 
 @pytest.mark.parametrize(
-    "value", ["some day", "10/11/2018", "31/02/2026", "2026-11", "2026.13.45"]
+    "value",
+    [
+        *("some day", "10/11/2018", "2026-11", "2026.13.45", "2026-09-24 25:61"),
+        *("1405/07/02", "1448-04-12", "2569-09-24"),  # years of Iran, Islam, Buddhism
+    ],
 )
 def test_a_date_that_is_not_understood_is_counted_apart(value):
     metadata = {}

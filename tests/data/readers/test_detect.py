@@ -8,6 +8,7 @@ import pytest
 
 from siamese_news.data.readers import open_posts
 from siamese_news.data.readers.fields import PARTS, UnknownFields
+from siamese_news.data.readers.values import without_html
 from siamese_news.errors import InputError
 
 
@@ -273,3 +274,11 @@ def test_several_fields_are_one_text_and_kept_apart(read):
     ].metadata
     with pytest.raises(UnknownFields, match=r"no field 'alt' \(--text-field\)"):
         read("p.jsonl", rows, text_field=["text", "alt"])
+
+
+def test_tags_between_lines_keep_words_apart():
+    text = "<ul><li>the weir</li><li>fails</li></ul>now<p>then <i>rain</i>ing<div>all</div>day"
+    assert (
+        without_html(text).split() == "the weir fails now then raining all day".split()
+    )
+    assert without_html("<p>a</p>\n<p>b<br>c</p>") == "a\nb\nc"

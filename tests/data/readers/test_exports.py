@@ -1,5 +1,7 @@
 """A file that a database of news exports is as many seeds as it has articles."""
 
+import json
+
 import pytest
 
 from siamese_news.data.articles import read_articles
@@ -126,3 +128,55 @@ def test_articles_of_proquest(tmp_path):
     assert [(a.title, a.text) for a in articles] == list(
         zip(TITLES, TEXTS, strict=True)
     )
+
+
+def test_articles_of_proquest_without_numbers(tmp_path):
+    """Lines are between them, and dates and newspapers below the texts."""
+    path = tmp_path / "lines.txt"
+    path.write_text(
+        "".join(
+            f"{'_' * 60}\n\nTitle: {title}\n\nPublication info: The Quay ; Dunmoor. 0{n} May 2026.\n"
+            f"ProQuest document link\n\nFull text: {text}\n\nSubject: Locks\n\nTitle: {title}\n\n"
+            f"Publication title: The Quay\n\nPublication date: May {n}, 2026\n\n"
+            for n, (title, text) in enumerate(zip(TITLES, TEXTS, strict=True), 1)
+        )
+        + f"{'_' * 60}\n\nContact us at: example\n"
+    )
+    articles = read_articles(path)
+    rows = [(a.title, a.text, a.metadata["created_at"][:10]) for a in articles]
+    dates = ["2026-05-01", "2026-05-02"]
+    assert rows == list(zip(TITLES, TEXTS, dates, strict=True))
+    assert {a.metadata["source"] for a in articles} == {"The Quay"}
+
+
+def test_a_title_above_its_newspaper_under_numbers(tmp_path):
+    rows = zip(TITLES, TEXTS, (1, 2), strict=True)
+    (tmp_path / "a.txt").write_text(
+        "".join(
+            f"Dokument {n} von 2\n\n{title}\n\nDer Kai\n{n}. Mai 2026\n\n{text}\n\n"
+            for title, text, n in rows
+        )
+    )
+    articles = read_articles(tmp_path / "a.txt")
+    assert [a.title for a in articles] == list(TITLES)
+    assert {a.metadata["source"] for a in articles} == {"Der Kai"}
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8"])
+def test_pages_and_json_without_a_word_about_their_encoding(tmp_path, encoding):
+    text = "Die Schleuse brach am frühen Morgen, sagte Jürgen Groß vom Wasseramt. " * 9
+    body = f"<html><body><article><h1>Dämme</h1><p>{text}</p></article></body></html>"
+    rows = [{"id": f"a{n}", "title": "Dämme", "text": text} for n in range(3)]
+    lines = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    for name, content in (
+        ("page.html", body),
+        ("lines.jsonl", lines),
+        ("list.json", json.dumps(rows, ensure_ascii=False)),
+    ):
+        if encoding == "cp1252" and name != "page.html":
+            continue  # JSON is always Unicode
+        (tmp_path / name).write_text(content, encoding=encoding)
+        articles = read_articles(tmp_path / name)
+        assert len(articles) == (1 if name == "page.html" else 3)
+        assert {a.title for a in articles} == {"Dämme"}
+        assert {" ".join(a.text.split()) for a in articles} == {text.strip()}

@@ -109,7 +109,8 @@ def test_an_edit_inside_one_export(tmp_path, indent):
 
 
 @pytest.mark.parametrize(
-    "name", ["edit_date", "updatedAt", "edited", "edited_timestamp"]
+    "name",
+    ["edit_date", "updatedAt", "edited", "edited_timestamp", "updated", "lastModified"],
 )
 def test_the_time_of_the_edit_has_several_names(tmp_path, name):
     rows = [

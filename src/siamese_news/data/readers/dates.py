@@ -19,22 +19,30 @@ ZONES = {
     for zone, _, hours in (
         pair.partition("=")
         for pair in "PST=-8 PDT=-7 MST=-7 MDT=-6 CST=-6 CDT=-5 EST=-5 EDT=-4 UTC=0 GMT=0 Z=0 WET=0 "
-        "WEST=1 CET=1 CEST=2 EET=2 EEST=3 MSK=3 JST=9 KST=9 AEST=10 AEDT=11".split()
+        "WEST=1 CET=1 CEST=2 EET=2 EEST=3 MSK=3 WIB=7 WITA=8 WIT=9 JST=9 KST=9 AEST=10 AEDT=11".split()
     )
 }
 _LONGEST = 80
 _NUMBERS = re.compile(r"(?<!\d)(\d{1,4})([./-]) ?(\d{1,2})\2 ?(\d{1,4})(?!\d)")
 _SLASHED = re.compile(r"(?<!\d)(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d\d)(?!\d)")
 _CLOCK = re.compile(
-    r"(?<!\d)([01]?\d|2[0-4])[:h]([0-5]?\d)(?!\d)(?:[:.](\d\d)(?:\.\d+)?)?(?: ?([ap])\.?m\b\.?)?",
+    r"(?<!\d)([01]?\d|2[0-4])(?::| ?h ?)([0-5]?\d)(?!\d)(?:[:.](\d\d)(?:\.\d+)?)?",
     re.I,
 )
-# Of Chinese, Japanese and Korean: before noon, and as a group after it.
-_HALF_DAY = re.compile("上午|午前|오전|(下午|午後|午后|오후)")
+# Without these words, ``14.05`` is the fourteenth of May.
+_POINTED = re.compile(r"\b(?:klo|kl\.?|pukul|ore|um) (\d{1,2})\.(\d\d)(?![.\d])", re.I)
+_AM, _PM = "am", "pm"
+# Names of the halves of a day that dateparser lacks, and those that are other words elsewhere.
+_HALVES = {_AM: {"上午", "午前"}, _PM: {"下午", "午後", "午后"}}
+_NO_HALVES = {"de", "du", "em", "in", "to"}
 # Only after a clock: the 2026 of 13-11-2026 is a year.
-_OFFSET = re.compile(r"[:h]\d\d[^+-]*?( ?(?:GMT|UTC)?([+-]\d\d:?\d\d)(?: \(.*\))?)$")
+_OFFSET = re.compile(
+    r"(?::|h ?)\d\d[^+-]*?( ?(?:GMT|UTC)?([+-]\d\d:?\d\d)(?: \(.*\))?)$"
+)
 _CAPITALS = re.compile(r"\b[A-Z]{2,5}\b")
-_WORD = re.compile(r"[^\W\d_]+")
+# Marks are in words of India; points in abbreviations of Thai.
+_WORD = re.compile(r"[^\s\d.,;:/()+'’\"_-]+")
+_THAI_POINT = re.compile(r"(?<=[\u0e00-\u0e7f])\.(?=[\u0e00-\u0e7f])")
 _EAST_ASIAN = str.maketrans("年월月년日일時时点點시分분", "--" + "--" + "  :::::  ")
 _VIETNAMESE = re.compile(
     r"(\d{1,2}) +(?:tháng|thg) +(\d{1,2}),?(?: +năm)? +(\d{4})", re.I
@@ -75,7 +83,7 @@ def written_date(text: str, order: str = "") -> datetime:
         )
         text = "".join(c if digit is None else str(digit) for c, digit in pairs)
         text = " ".join(re.sub(r"- +", "-", text.translate(_EAST_ASIAN)).split())
-    text = _VIETNAMESE.sub(r"\1.\2.\3", text)
+    text = _POINTED.sub(r"\1:\2", _VIETNAMESE.sub(r"\1.\2.\3", text))
     zone = None
     if offset := _OFFSET.search(text):
         zone = datetime.strptime(offset[2], "%z").tzinfo
@@ -84,11 +92,16 @@ def written_date(text: str, order: str = "") -> datetime:
     hour, minute, second = (
         (int(clock[n] or 0) for n in (1, 2, 3)) if clock else (0, 0, 0)
     )
-    half = _HALF_DAY.search(text)
-    if clock and (clock[4] or half):
-        after_noon = clock[4] in ("p", "P") or bool(half and half[1])
-        hour = hour % 12 + 12 * after_noon
-    day = text.replace(clock[0], " ") if clock else text
+    day = text
+    if clock:
+        front, end = text[: clock.start()].rstrip(), text[clock.end() :].lstrip()
+        if hour <= 12 and re.search(r"[^\W\d_]\.?$|^[^\W\d_]", f"{front}\n{end}", re.M):
+            for half, hours in ((_AM, 0), (_PM, 12)):
+                begins, ends = _half(half)
+                if ends.search(front) or begins.match(end):
+                    front, end = ends.sub("", front), begins.sub("", end, 1)
+                    hour = hour % 12 + hours
+        day = f"{front} {end}"
     if re.search(r"\d:\d", day):  # no time of a day
         raise ValueError(text)
     for name in _CAPITALS.findall(day):
@@ -122,8 +135,10 @@ def _day(text: str, order: str) -> tuple[int, int, int]:
             (middle_value, left_value) if month_first else (left_value, middle_value)
         )
         return _year(right_number), month, day
-    words = [w.lower() for w in _WORD.findall(_POLISH.sub("listopadu", text))]
+    words = _words(_POLISH.sub("listopadu", text))
     months = {number for word in words if (number := _months().get(word))}
+    if len(months) > 1 and "mar" in words:  # a Tuesday of French, Spanish, Italian
+        months.discard(3)
     numbers = re.findall(r"\d+", text)
     if len(months) != 1 or len(numbers) != 2 or len(words) > 5:
         raise ValueError(text)
@@ -139,18 +154,39 @@ def _year(text: str) -> int:
     return int(text) + 2000 * (len(text) == 2)
 
 
+def _words(text: str) -> list[str]:
+    return _WORD.findall(_THAI_POINT.sub("", text.lower()))
+
+
+@cache
+def _half(half: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Where a text begins, and where it ends, with the name of a half of the day."""
+    names = _HALVES[half].union(*(_names_in(language)[half] for language in _LANGUAGES))
+    spelled = "|".join(
+        r"\.? ?".join(map(re.escape, name)) if len(name) < 4 else re.escape(name)
+        for name in sorted(names - _NO_HALVES, key=len, reverse=True)
+    )
+    return (
+        re.compile(rf"(?:{spelled})(?!\w)\.?", re.I),
+        # A single letter in front of a clock belongs to the year of Arabic.
+        re.compile(rf"(?<![^\W\d_])(?!\w\.?$)(?:{spelled})\.?$", re.I),
+    )
+
+
+def _names_in(language: str) -> Any:
+    return import_module(f"dateparser.data.date_translation_data.{language}").info
+
+
 @cache
 def _months() -> dict[str, int]:
     """The number of a month by its name; 0 where it is another month in another language."""
     numbers: dict[str, int] = {}
     for language in _LANGUAGES:
-        names_of = import_module(
-            f"dateparser.data.date_translation_data.{language}"
-        ).info
+        names_of = _names_in(language)
         for number, month in enumerate(_ENGLISH, 1):
             for name in names_of[month]:
                 # "de novembre" and "нояб." are a word with others around it.
-                word = max(_WORD.findall(name.lower()) or [""], key=len)
+                word = max(_words(name) or [""], key=len)
                 if len(word) > 2 or (len(word) == 2 and not word.isascii()):
                     agrees = numbers.get(word, number) == number
                     numbers[word] = number if agrees else 0

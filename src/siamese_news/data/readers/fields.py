@@ -104,7 +104,8 @@ METADATA: Mapping[str, Sequence[str]] = {
         """,
         "edited_at": """
             edited_at editedat last_edited_at edited edit_date edited_timestamp editedtimestamp
-            updated_at updatedat
+            updated_at updatedat updated modified modified_at last_modified lastmodified
+            last_edited last_edit_date date_modified datemodified
         """,
         "lang": "lang language sprache idioma langue",
         "author": """

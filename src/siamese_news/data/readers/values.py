@@ -60,7 +60,10 @@ LINKS = frozenset("reply_to thread quotes retweet_of".split())
 LOST = "@lost"
 # The name there of a date that was not understood.
 UNREAD = "created_at?"
-_ZERO = re.compile(r"-?\d+(?:\.\d+)?$|0000|\d{4}-\d\d-\d\d\b")
+_ZERO = re.compile(r"-?\d+(?:\.\d+)?$|0000")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d\b|\d{1,2}[./-]\d{1,2}[./-]\d{4}\b")
+# How years of Iran, of Islam and of Buddhism begin.
+_ERAS = ("13", "14", "25")
 # What programs write for no value at all.
 _NONE = frozenset("nan none null na n/a <na> nat undefined".split())
 # What R writes for it. The names of places and groups may be this word.
@@ -322,7 +325,9 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
         if date is not None and ("1971" <= date < _END_YEAR or possible_date(date)):
             metadata[name] = date
         elif isinstance(value, str | int | float) and str(value).lower() not in _NONE:
-            unread = date is None and isinstance(value, str) and not _ZERO.match(value)
+            unread = isinstance(value, str) and not _impossible(value)
+            if date is not None:
+                unread = date.startswith(_ERAS)
             _lose(metadata, UNREAD if unread else name)
     elif name == "edited_at":
         if (date := iso_date(value)) is not None:
@@ -334,6 +339,14 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
             metadata[name] = clean_text(value)
     elif type(value) is int or (name == "group" and isinstance(value, bool | float)):
         metadata[name] = str(value)
+
+
+def _impossible(text: str) -> bool:
+    """Whether a text is a date that no calendar has, or a zero: not one of an unknown form."""
+    day = _DAY.match(text)
+    if day is None:
+        return _ZERO.match(text) is not None
+    return not (iso_date(day[0], "dmy") or iso_date(day[0], "mdy"))
 
 
 def replace(metadata: dict[str, Any], name: str, value: Any) -> None:
@@ -391,7 +404,11 @@ def _parsed(paths: str) -> list[tuple[str, list[list[str]]]]:
     ]
 
 
-_BREAK = re.compile(r"<br[^<>]*>|</p>", re.IGNORECASE)
+# Tags between two lines; Hacker News has only the opening one of a paragraph.
+_BREAK = re.compile(
+    r"(?:</?(?:p|div|li|[ou]l|blockquote|h[1-6]|t[rdh]|table)\b[^<>]*>\s*)+|<br[^<>]*>",
+    re.IGNORECASE,
+)
 # `<` is excluded inside: many of them take no quadratic time, and servers escape a real one.
 _TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
 
