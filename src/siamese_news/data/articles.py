@@ -297,11 +297,12 @@ def _sniffed(path: Path, name: str) -> str:
 def _json(path: Path, name: str, suffix: str) -> Records:
     """One object per line; in a .json also one object or a list of them over many lines."""
     content = None
-    with open_binary(path) as head, reading(name):
-        encoding = detect_encoding(head.read1(2**16))
+    stream: Any
+    with open_binary(path) as stream, reading(name):
+        encoding = detect_encoding(stream.read1(2**16))
     lines: list[bytes] = []
     if suffix == ".json" or encoding != UTF8:
-        stream: Any = io.BufferedReader(io.BytesIO(_whole(path, name)))
+        stream = io.BufferedReader(io.BytesIO(_whole(path, name)))
         data = as_utf8(stream, encoding).read().removeprefix("\ufeff".encode())
         lines = data.splitlines() if encoding != UTF8 else []
         with suppress(BadRow):
