@@ -1,6 +1,6 @@
 """From seed articles to a certificate through the commands alone, labels taken from qrels.
 
-``python -m benchmarks.certify_walk [--pool crisislex-boston] [--precision .9] [--seed 0]``: `rank`,
+``python -m benchmarks.certify_walk [--pool crisislex-boston] [--precision .9] [--seed 0]``: `filter`,
 `sample`, then `certify` again and again, each a process of its own as a user starts it. The truth
 is put into the column `label` of every sheet; the commands see nothing else of it.
 """
@@ -76,7 +76,7 @@ def walk(
         posts: the corpus.
         relevant: the true ids, for the labels.
         options: of `sample`.
-        ranking: further options of `rank`.
+        ranking: further options of `filter`.
     """
     found = Walk()
 
@@ -96,19 +96,18 @@ def walk(
         return done
 
     run(
-        "rank",
+        "filter",
         "--articles",
         *articles,
         "--posts",
         *posts,
-        "--one-story",
-        "--scores-only",
+        "--min-score",
+        "-4",
         *ranking,
         "--out",
         "scored.parquet",
     )
-    texts = [part for path in posts for part in ("--posts", path)]
-    run("sample", "--results", "scored.parquet", *texts, *options, "--out", "sheet.csv")
+    run("sample", "--results", "scored.parquet", *options, "--out", "sheet.csv")
     found.sheets.append(folder / "sheet.csv")
     for _ in range(_ROUNDS):
         label(found.sheets[-1], relevant)

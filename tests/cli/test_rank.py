@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 
 from siamese_news import Searcher, open_posts
 from siamese_news.cli import app
-from siamese_news.errors import InputError
 
 
 def run(*arguments, **options):
@@ -513,24 +512,14 @@ def shipped_rank(files, *more, command="rank"):
     return done, rows_of(out) if done.exit_code == 0 else None
 
 
-def test_the_best_posts_speak_for_the_article_unless_told_not_to(shipped):
-    # Similar posts lend each other their scores, which would carry the skipper's post too.
+def test_the_best_posts_speak_for_the_article(shipped):
     done, _ = shipped_rank(shipped, "--top", "4")
     assert "the best posts expand the articles" in done.stderr
     story = (shipped / "story.txt").read_text()
     posts = open_posts([str(shipped / "corpus.jsonl")])
-    rows, without = (
-        Searcher().rank(
-            [story], posts, top=4, smooth=False, expand=expand, second_look="none"
-        )
-        for expand in (None, False)
-    )
+    rows = Searcher().rank([story], posts, top=4, second_look="none")
+    assert next(row for row in rows if row["post_id"] == "p3")["score"] > 0.02
     # The skipper is in the posts only.
-    scores = [
-        {row["post_id"]: row["score"] for row in ranking} for ranking in (rows, without)
-    ]
-    assert scores[0]["p3"] > 0.02
-    assert scores[1].get("p3", 0) < 0.02
     assert "skipper" in next(row for row in rows if row["post_id"] == "p3")["terms"]
 
 
@@ -546,17 +535,11 @@ def test_either_head_alone(shipped, fusion):
     }.items()
 
 
-def test_a_model_of_vectors_alone_cannot_expand(files):
-    with pytest.raises(InputError, match="vectors alone"):
-        Searcher(files / "model").rank(["river"], ["river"], expand=True)
-
-
 def test_every_field_of_a_query_has_its_option():
     from siamese_news.search.query import OPTIONS, Query
 
-    in_python = {"aggregate", "fusion", "expand", "smooth", "second_look_posts"}
     names = [field.name for field in fields(Query)]
-    assert [name for name in names if name not in in_python] == list(OPTIONS)
+    assert [name for name in names if name != "fusion"] == list(OPTIONS)
     assert all(option.help.endswith((".", ")")) for option in OPTIONS.values())
     assert Query.flag("negatives") == "--not"
 

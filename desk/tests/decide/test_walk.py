@@ -85,10 +85,10 @@ def test_a_small_pool_to_its_last_certificate(tmp_path, labeled_pool, monkeypatc
         "45",
         "--first",
         "100",
-        # With the order of seed 0 this pool has one of the certificates of which one in twenty
+        # With the order of seed 1 this pool has one of the certificates of which one in twenty
         # may be wrong: 350 posts of 438 are relevant, one short of .8.
         "--seed",
-        "1",
+        "0",
     )
     claim = found.certificate["claims"][0]
     posts_above, hits = true_precision(folder, claim, relevant)

@@ -54,7 +54,6 @@ def read_seeds(query: Query) -> "Seeds":
         articles,
         negatives,
         query.one_story,
-        query.aggregate,
         aside,
         bool(query.distinct),
     )

@@ -120,8 +120,6 @@ class OpenQuery:
             one_story=query.one_story,
             about=query.about,
             fusion=query.fusion,
-            expand=query.expand,
-            smooth=query.smooth,
         )
 
     @property
@@ -147,7 +145,7 @@ class OpenQuery:
         query = self.query
         if (folder := query.reads_again) is None:
             return None
-        return SecondLook(folder, self.seeds, query.second_look_posts)
+        return SecondLook(folder, self.seeds)
 
     def decided(self, scorer: Scorer) -> str:
         """Which posts a scorer that has observed the pool looks for; empty if nothing is said."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,6 @@ from siamese_news.search.opened_query import OpenQuery, Outcome
 from siamese_news.search.pool import Ints, Pool, Pruning, Window
 from siamese_news.search.ranked_posts import RankedPost
 from siamese_news.search.remarks import order_remarks, same_lists_remarks
-from siamese_news.search.result_files import Row, write_rows
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
 
@@ -268,35 +266,3 @@ def rank_posts(opened: OpenQuery, pool: Pool) -> Ranking:
         second_look=opened.second_look,
         relevance=None if bare else opened.relevance,
     )
-
-
-def write_scores(stream: IO[Any], opened: OpenQuery, pool: Pool) -> Outcome:
-    """Write the columns ``post`` and ``score`` of every post, in the order of the posts.
-
-    If each seed has its own list, ``article`` comes first and every pair is a row. One block of
-    posts is in memory at a time. The stream is as `write_rows` wants it.
-    """
-    window = opened.window
-    scorer = pool.observe(opened.scorer(), window)
-    seeds = opened.seeds.among_stories(scorer)
-    columns = ("post", "score") if seeds.one_story else ("article", "post", "score")
-    scanned = 0
-    counts = ScoreCounts()
-
-    def rows() -> Iterator[Row]:
-        nonlocal scanned
-        for block in pool.parts(scorer, len(seeds.texts), window, None):
-            scores, _ = seeds.combine(block.scores)
-            counts.add(scores)
-            scanned += len(block.posts)
-            for article, line in zip(seeds.articles, scores, strict=False):
-                for post, score in zip(
-                    block.posts, (line / MILLION).tolist(), strict=True
-                ):
-                    yield {"article": article.id, "post": post.id, "score": score}
-
-    assert opened.query.format is not None
-    write_rows(stream, rows(), opened.query.format, columns=columns)
-    if not scanned:
-        raise InputError("no posts to rank: expected at least one")
-    return Outcome(scorer, scanned, scanned, counts)

@@ -21,7 +21,7 @@ from typing import (
 
 from siamese_news.data.columns import RANKED
 from siamese_news.errors import InputError
-from siamese_news.utils.choices import About, Aggregate, Format, Fusion, check_choice
+from siamese_news.utils.choices import About, Format, Fusion, check_choice
 from siamese_news.utils.files import file_sha256
 
 if TYPE_CHECKING:  # these bring numpy, which the help of a command does not need
@@ -29,15 +29,12 @@ if TYPE_CHECKING:  # these bring numpy, which the help of a command does not nee
     from siamese_news.search.pool import Window
 
 _KEPT = (
-    "aggregate",
     "author",
     "threshold",
     "min_score",
     "relevance_map",
     "fusion",
-    "expand",
     "about",
-    "smooth",
     "dated_only",
 )
 _KEY_BYTES = 16
@@ -48,12 +45,9 @@ class SearchOptions(TypedDict, total=False):
     """The options of `Query` that `Searcher.rank` and `Searcher.filter` take as keywords.
 
     Attributes:
-        aggregate: how the scores for several seeds are combined.
         about: which posts are wanted: those about the ``event``, those about this very ``article``,
             or ``auto``, which decides from the pool (`open_scorer`).
         fusion: how words and vectors are combined (`open_scorer`); None: as set in the model.
-        expand: pseudo-relevance feedback from each article's best posts; None: as set in the model.
-        smooth: smooth scores over similar posts; None: as set in the model.
         after: only posts from this date on (UTC), such as ``2013-04-15``, or undated ones.
         before: only posts before this date, or undated ones.
         dated_only: leave out posts without a date.
@@ -62,21 +56,16 @@ class SearchOptions(TypedDict, total=False):
             ``"star"``, the Star Transformer that ships, ``"none"``, or the folder of a model or of a
             cross-encoder. A threshold keeps the same posts as without it. None: the star next to the
             built-in model, nothing next to another one.
-        second_look_posts: how many posts of each list it reads; None: decided by their scores.
         relevance_map: the file of a map that ``siamese-news relevance`` fitted to labels.
     """
 
-    aggregate: Aggregate
     about: About
     fusion: Fusion | None
-    expand: bool | None
-    smooth: bool | None
     after: str | None
     before: str | None
     dated_only: bool
     dedupe: bool
     second_look: str | PathLike[str] | None
-    second_look_posts: int | None
     relevance_map: str | PathLike[str] | None
 
 
@@ -168,11 +157,7 @@ class Query:
             "(default: posts that fit an unrelated seed better fall)."
         ),
     ] = None
-    # Python alone has these four, see `SearchOptions`.
-    aggregate: Aggregate = "max"
-    fusion: Fusion | None = None
-    expand: bool | None = None
-    smooth: bool | None = None
+    fusion: Fusion | None = None  # in Python alone, see `SearchOptions`
     after: Annotated[
         str | None,
         Option("Keep posts from this date on (UTC) and undated posts.", metavar="DATE"),
@@ -239,7 +224,6 @@ class Query:
             metavar="FOLDER",
         ),
     ] = None
-    second_look_posts: int | None = None  # in Python alone
     model: Annotated[
         Path | None,
         Option(
@@ -275,25 +259,14 @@ class Query:
                 raise InputError(
                     f"{self.flag(name)} has an empty name; expected files, folders or globs"
                 )
-        for name, fewest, optional in _COUNTS:
-            count = getattr(self, name)
-            is_valid = (
-                isinstance(count, Integral)
-                and not isinstance(count, bool)
-                and int(count) >= fewest
-            )
-            if not is_valid and not (count is None and optional):
-                raise InputError(
-                    f"{name} is {count!r}; expected a whole number from {fewest} on"
-                )
-            if count is not None:
-                # An integer of numpy can be too small for sums with it.
-                object.__setattr__(self, name, int(count))
-        if self.second_look_posts is not None and self.reads_again is None:
-            raise InputError(
-                f"second_look_posts is {self.second_look_posts}, without a second look; name the "
-                "folder of a model with --second-look (second_look in Python) as well"
-            )
+        if (
+            not isinstance(self.top, Integral)
+            or isinstance(self.top, bool)
+            or self.top < 1
+        ):
+            raise InputError(f"top is {self.top!r}; expected a whole number from 1 on")
+        # An integer of numpy can be too small for sums with it.
+        object.__setattr__(self, "top", int(self.top))
         if self.threshold is not None and not (
             _is_number(self.threshold) and 0 <= self.threshold <= 1
         ):
@@ -407,13 +380,6 @@ _SWITCHES = [
     if kind in (bool, bool | None)
 ]
 """The fields that are on or off, and whether the field can be None."""
-
-_COUNTS = [
-    (name, option.minimum, TYPES[name] is not int)
-    for name, option in OPTIONS.items()
-    if option.minimum is not None
-] + [("second_look_posts", 1, True)]
-"""The fields that take a whole number: the least, and whether the field can be None."""
 
 # Fields that several commands take, in the order of their help.
 LISTS = ("one_story", "distinct")

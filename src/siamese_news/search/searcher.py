@@ -363,7 +363,6 @@ class Searcher:
             articles_of(articles),
             articles_of(negatives),
             query.one_story,
-            query.aggregate,
             (),
             bool(query.distinct),
         )

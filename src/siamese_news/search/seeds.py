@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,6 @@ from siamese_news.errors import InputError
 from siamese_news.scoring import Scorer
 from siamese_news.scoring.rivals import after_rivals
 from siamese_news.search.remarks import stub_remarks
-from siamese_news.utils.choices import Aggregate
 
 # Seeds of one search: a block of posts has a score for each of them in memory.
 MOST = 20_000
@@ -38,7 +36,6 @@ class Seeds:
     articles: Sequence[Article]
     negatives: Sequence[Article] = ()
     one_story: bool = False
-    aggregate: Aggregate = "max"
     set_aside: Sequence[str] = ()
     distinct: bool = False
     rivals: NDArray[np.float32] | None = None
@@ -93,7 +90,7 @@ class Seeds:
         count = len(self.articles)
         positive = scores[:count].astype(np.float64)
         best = positive.argmax(axis=0)
-        result = self._one(positive)[None] if self.one_story else positive
+        result = positive.max(axis=0)[None] if self.one_story else positive
         if self.distinct:
             share_of_best = np.divide(
                 result, result.max(axis=0), out=np.ones_like(result), where=result > 0
@@ -102,7 +99,7 @@ class Seeds:
         elif self.rivals is not None:
             result = after_rivals(result, self.rivals)
         if self.negatives:
-            result = result - self._one(scores[count:].astype(np.float64))
+            result = result - scores[count:].astype(np.float64).max(axis=0)
         return np.rint(result * MILLION).astype(np.int64), best
 
     def at_most(
@@ -113,10 +110,7 @@ class Seeds:
         `upper` and `lower` are (A, P) bounds of the scores of the articles and the negatives.
         """
         count = len(self.articles)
-        result = self._one(upper[:count])[None] if self.one_story else upper[:count]
+        result = upper[:count].max(axis=0)[None] if self.one_story else upper[:count]
         if self.negatives:
-            result = result - self._one(lower[count:])
+            result = result - lower[count:].max(axis=0)
         return result
-
-    def _one(self, scores: NDArray[Any]) -> NDArray[Any]:
-        return scores.max(axis=0) if self.aggregate == "max" else scores.mean(axis=0)

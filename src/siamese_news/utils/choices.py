@@ -11,9 +11,6 @@ decides by the pool."""
 Fusion = Literal["weighted", "words", "vectors"]
 """How words and vectors are combined: by the model's weight, or one alone."""
 
-Aggregate = Literal["max", "mean"]
-"""How the scores for several seeds are combined."""
-
 Format = Literal["table", "jsonl", "csv", "parquet", "trec"]
 """File formats of results."""
 
