@@ -132,9 +132,8 @@ def _of_long_lists(tables: Tables) -> Iterator[Goal]:
         "; ".join(figures),
         "; ".join(reached),
         ("first_sets",),
-        "two first sets, the longest expected list, other parts of the error, ratios of 1.1 to 2; "
-        "the best of six first sets, chosen by the truth, has .31 and .25 on the ten longest lists "
-        "(after the table *Where a descent begins*)",
+        "two starts that share the error, the longest expected list, other parts of the error, "
+        "ratios of 1.1 to 2 (after the table *Where a descent begins*)",
     )
     least = min(float(row["least gain"]) for row in _rows(tables["first_sets"]))
     yield Goal(

@@ -493,25 +493,17 @@ def starts_row(
     nothing = {False: 0, True: 0}
     wrong = moved = 0
     for pool in able:
-        firsts = {
-            False: first_set(budget),
-            True: first_set(budget, share, pool.relevance),
+        usual = first_set(budget)
+        by_relevance = first_set(budget, share, pool.relevance)
+        begun = {
+            first: _begun_at(first, pool, target, budget, runs, error=error, seed=seed)
+            for first in (usual, by_relevance)
         }
-        moved += firsts[True] > firsts[False]
-        for by_relevance, first in firsts.items():
-            sizes = nested_sets(pool.scores, first_size=first)
-            tables = tables_of(sizes, share, budget, error)
-            shares = []
-            for number in range(runs):
-                generator = generator_of(
-                    seed, "starts", pool.name, target, budget, number
-                )
-                order = random_order(sizes, generator, budget)
-                done = replay(tables, order, pool.relevant, target=share, budget=budget)
-                shares.append(min(1.0, done.posts / pool.oracle(share)))
-                nothing[by_relevance] += not done.size
-                wrong += by_relevance and done.misses(share)
-            posts[by_relevance].append(float(np.mean(shares)))
+        moved += by_relevance > usual
+        wrong += begun[by_relevance][2]
+        for is_moved, first in ((False, usual), (True, by_relevance)):
+            posts[is_moved].append(begun[first][0])
+            nothing[is_moved] += begun[first][1]
     replays = runs * len(able)
     low, high = interval(wrong, replays)
     gains = np.subtract(posts[True], posts[False])
@@ -528,6 +520,32 @@ def starts_row(
         "false lists": f"{wrong} of {replays:,}",
         "99% interval": _interval({"low": low, "high": high}),
     }
+
+
+def _begun_at(
+    first: int,
+    pool: LabeledPool,
+    target: str,
+    budget: int,
+    runs: int,
+    *,
+    error: float,
+    seed: int,
+) -> tuple[float, int, int]:
+    """The mean share of the oracle's posts, and how many plans certify nothing or are wrong."""
+    share = Fraction(target)
+    sizes = nested_sets(pool.scores, first_size=first)
+    tables = tables_of(sizes, share, budget, error)
+    shares = []
+    nothing = wrong = 0
+    for number in range(runs):
+        generator = generator_of(seed, "starts", pool.name, target, budget, number)
+        order = random_order(sizes, generator, budget)
+        done = replay(tables, order, pool.relevant, target=share, budget=budget)
+        shares.append(min(1.0, done.posts / pool.oracle(share)))
+        nothing += not done.size
+        wrong += done.misses(share)
+    return float(np.mean(shares)), nothing, wrong
 
 
 def _shown(promise: Record) -> Record:
@@ -573,7 +591,8 @@ def main() -> None:
                 for target in given.precision
                 for budget in given.budget
             ]
-            print(markdown_table([cell for cell in cells if cell]), flush=True)
+            if any(cells):
+                print(markdown_table([cell for cell in cells if cell]), flush=True)
         return
     given.out.mkdir(parents=True, exist_ok=True)
     shown = ".9" if ".9" in given.precision else given.precision[0]

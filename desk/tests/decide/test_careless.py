@@ -19,8 +19,10 @@ from hypothesis import strategies as st
 from siamese_news.errors import InputError
 from siamese_news_desk.decide.bounds.hypergeometric import interval
 from siamese_news_desk.decide.certification import Certification, Settings
+from siamese_news_desk.decide.own_relevance import own_sample
 from siamese_news_desk.decide.sentences import choice_sentence, other_plans
 from siamese_news_desk.labels.matching import Label, Labels, SampledPost
+from siamese_news_desk.labels.units import Unit
 
 TARGET, BUDGET, TRIES = Fraction(9, 10), 100, 5
 FIRST = 100  # posts of the first set
@@ -338,6 +340,34 @@ def test_a_list_that_cannot_be_kept_or_was_lost_is_named(tmp_path, monkeypatch):
             shutil.rmtree(tmp_path / "state")
             work = as_told(own, 1, own / "scored.jsonl", chosen(1))
             assert "was lost" in choice_sentence(other_plans(work))
+
+
+def test_a_deleted_plan_is_named_by_its_sheets(tmp_path):
+    """The plan and both lists are gone; sheets that were drawn for relevance never had a plan."""
+    rows, _ = corpus(tmp_path, np.random.default_rng(2))
+    results = tmp_path / "scored.jsonl"
+
+    def said(number):
+        work = as_told(tmp_path, number, results, chosen(number))
+        work.sampled.draw(work.texts.units(range(9)))
+        return choice_sentence(other_plans(work))
+
+    def delete(number):
+        shutil.rmtree(os.environ["XDG_STATE_HOME"])
+        (tmp_path / "siamese-news.plans.jsonl").unlink()
+        (tmp_path / f"{number}.plan.json").unlink()
+
+    own_sample(tmp_path / "twenty.csv").draw(
+        [Unit(row["post"], row["post"]) for row in rows[:9]]
+    )
+    assert not said(0)
+    delete(0)
+    assert "the plan of sheets that lie here was deleted" in said(1)
+    # The sheets of another study say nothing about these posts.
+    (tmp_path / "0.drawn.jsonl").write_text('{"key": "k0123456789", "name": "other"}\n')
+    delete(1)
+    (tmp_path / "1.drawn.jsonl").unlink()
+    assert not said(2)
 
 
 CHANGES = ("none", "seed", "decimal", "name", "rows", "head", "target")

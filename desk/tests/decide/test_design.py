@@ -84,19 +84,21 @@ def test_the_first_set_grows_with_the_labels(budget, posts):
 
 
 def test_an_estimate_of_a_long_good_list_makes_the_first_set_larger():
-    """By hand: at .9 half of a tenth may be errors, so 4,000 sure posts and 210 worthless ones."""
-    relevance = np.repeat([1.0, 0.0], [4000, 20_000])
+    """By hand: at .9, 15% may be errors, so 2,000 sure posts and 352 worthless ones."""
+    relevance = np.repeat([1.0, 0.0], [2000, 20_000])
     tenth, fifth = Fraction(".9"), Fraction(".8")
-    assert first_set(100, tenth, relevance) == 4210 // 8
-    assert first_set(100, fifth, relevance) == 4444 // 8
-    assert first_set(1000, tenth, relevance) == 4210 // 8
-    # At most ten posts a label, at least the usual first set.
-    assert first_set(35, tenth, relevance) == 350
-    assert first_set(100, tenth, np.ones(50_000)) == 1000
+    # A set without errors takes 30 of 100 labels at .9, 15 at .8; half of that part of the posts.
+    assert first_set(100, tenth, relevance) == 2352 * 15 // 100
+    assert first_set(100, fifth, relevance) == 2857 * 15 // 200
+    assert first_set(200, tenth, relevance) == 2352 * 15 // 200
+    # At most four posts a label, at least the usual first set.
+    assert first_set(35, tenth, relevance) == 140
+    assert first_set(100, tenth, np.ones(50_000)) == 400
     assert first_set(100, tenth, relevance[:500]) == 100
+    assert first_set(1000, tenth, relevance) == 273
     # 29 labels without an error leave more than a tenth of a large set open.
     assert first_set(29, tenth, relevance) == 100
-    for nothing in (None, np.zeros(24_000), np.empty(0), np.full(5000, 0.94)):
+    for nothing in (None, np.zeros(24_000), np.empty(0), np.full(5000, 0.84)):
         assert first_set(300, tenth, nothing) == 150
 
 

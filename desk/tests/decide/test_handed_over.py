@@ -130,7 +130,7 @@ def test_a_relevance_that_lies_makes_no_more_lists_false(target):
     """Every post looks relevant, so the first set is as large as it can be; all sets are bad."""
     share = Fraction(target)
     first = first_set(100, share, np.ones(20_000))
-    assert first == 1000
+    assert first == 400
     sizes = nested_sets(-np.arange(20_000.0), first_size=first)
     nulls = np.maximum.accumulate(planned_nulls(sizes, share, 100))
     relevant = np.ones(20_000, bool)

@@ -22,7 +22,7 @@ from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.sealed_files import sibling
 from siamese_news_desk.labels.journal import SKIP
-from siamese_news_desk.labels.matching import Labels, SampledPosts
+from siamese_news_desk.labels.matching import FOR_RELEVANCE, Labels, SampledPosts
 
 # Posts to label in all, half of them before the labels choose the others. A sheet has at least and
 # at most so many, and a map needs the least.
@@ -93,7 +93,7 @@ def spread(
 
 def own_sample(sheet: Path) -> SampledPosts:
     """The posts that were drawn for a sheet; no plan of a certificate knows them."""
-    return SampledPosts(sibling(sheet, "drawn.jsonl"), "relevance")
+    return SampledPosts(sibling(sheet, "drawn.jsonl"), FOR_RELEVANCE)
 
 
 @dataclass(frozen=True, slots=True)

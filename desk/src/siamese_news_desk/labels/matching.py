@@ -63,6 +63,9 @@ class _VerdictRow(TypedDict):
     at: NotRequired[str]
 
 
+FOR_RELEVANCE = "relevance"  # in place of a seal: posts that were drawn for no plan
+
+
 class SampledPosts:
     """The drawn units of the plan with this seal, in their order; the file only grows.
 

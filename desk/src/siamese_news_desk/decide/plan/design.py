@@ -21,11 +21,13 @@ FIRST = 100
 # (``python -m benchmarks.certify_design``).
 _FOUND, _FOUND_LESS = 2.5, 4.5
 
-# Chosen on the development lists (``python -m benchmarks.promises --starts``): from a larger part
-# on, more plans certify nothing.
-_MARGIN = Fraction(1, 2)  # part of the allowed errors that the estimate may expect
-_PART = 8  # the first set is this part of the posts that are estimated to be good
-_POSTS_A_LABEL = 10  # the most posts of the first set
+# Chosen on the lists of two to four crises (``python -m benchmarks.promises --starts``) and judged on
+# those of six to twelve: with larger first sets, more plans certify nothing.
+_MARGIN = Fraction(
+    3, 2
+)  # times the allowed errors that the estimate, which is cautious, may expect
+_PART = Fraction(1, 2)  # of the posts from which the labels that are left may continue
+_POSTS_A_LABEL = 4  # the most posts of the first set
 # With m labels and no error, about 3/m of a large set may be errors (confidence .95).
 _TELLING = 3
 
@@ -91,9 +93,10 @@ def first_set(
 ) -> int:
     """The posts of the first set: 150 with 300 planned labels, 100 with fewer than 134.
 
-    A descent that starts there uses up few labels before it is beyond the posts of a large list, so
-    an estimate of the `relevance` (M,) of the best posts may name a larger set for a `target`: an
-    eighth of the best posts of which half as many are estimated to be errors as the target allows.
+    A descent that starts there spends its labels before it is through a large list, so an estimate of
+    the `relevance` (M,) of the best posts may name a larger set for a `target`. Even without errors
+    a set needs about 3 / (1 - target) labels to pass. The larger a part of the labels this is, the
+    fewer sets can follow: the first set is half that part of the posts that are likely good enough.
     The estimate chooses where the tests begin and enters none of them: any first set is valid that
     is fixed before the first label.
     """
@@ -104,7 +107,8 @@ def first_set(
     precision = float(1 - _MARGIN * (1 - target))
     good = np.flatnonzero(np.cumsum(relevance) >= precision * posts)
     likely = int(good[-1]) + 1 if len(good) else 0
-    return max(minimum, min(likely // _PART, _POSTS_A_LABEL * budget))
+    part = _PART * _TELLING / (budget * (1 - target))
+    return max(minimum, min(int(part * likely), _POSTS_A_LABEL * budget))
 
 
 def planned_nulls(

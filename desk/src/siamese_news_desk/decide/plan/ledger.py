@@ -33,6 +33,7 @@ from siamese_news_desk.decide.plan.sealed_files import named_by, read_sealed, se
 from siamese_news_desk.decide.plan.sketch import Relation, Sketch, visible
 from siamese_news_desk.decide.plan.texts import Texts
 from siamese_news_desk.labels.journal import Journal, locked
+from siamese_news_desk.labels.matching import FOR_RELEVANCE, SampledPosts
 from siamese_news_desk.labels.shares import by_value
 
 _CLAIMS = ("targets", "confidence", "recall")
@@ -154,6 +155,7 @@ def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
 
 _UNWRITABLE = "the list of all plans of the user cannot be written"
 _LOST = "the list of all plans of the user was lost, or is of another user or computer"
+_GONE = "the plan of sheets that lie here was deleted"
 _NAMELESS = "the posts are named by numbers, and have no texts and few different scores"
 
 
@@ -187,6 +189,8 @@ def register(
         plans = _read(*lists)
         for old in deleted:
             plans.by_seal.setdefault(old["sha256"], old)
+        if _plan_is_gone(path, lists[0].parent, population):
+            plans = replace(plans, unknown=_GONE)
         given_up = [seal_of(identity(replaced_plan)) for replaced_plan in replaced]
         plans.withdrawn.update(given_up)
         if line["sha256"] in plans.withdrawn:
@@ -300,6 +304,23 @@ def _deleted(path: Path, shared: Path, private: Path) -> list[Line]:
         }
         lines.append({**line, **asdict(converted(plan, Charge)), **place_of_plan})
     return lines
+
+
+def _plan_is_gone(path: Path, folder: Path, population: Population) -> bool:
+    """Whether such posts were drawn for a plan whose file is no longer next to its sheets."""
+    for drawn in {*path.parent.glob("*.drawn.jsonl"), *folder.glob("*.drawn.jsonl")}:
+        plan_path = drawn.with_name(
+            f"{drawn.name.removesuffix('.drawn.jsonl')}.plan.json"
+        )
+        if plan_path == path or plan_path.exists():
+            continue
+        try:
+            sampled = SampledPosts(drawn, FOR_RELEVANCE)
+            if population.ranks_of(list(sampled.by_name)):
+                sampled.check_keys()  # those for relevance never had a plan
+        except InputError:
+            return True
+    return False
 
 
 def plans_over(population: Population) -> int:
