@@ -63,7 +63,7 @@ def learn(
     """
     options = setting.options
     posts = pool.counts.posts
-    alike, trust = _likeness(setting, pool)
+    alike, trust = likeness_of_best(setting, pool, posts)
     views = _word_views(setting, basis_before.articles, pool, alike)
     if degrees is None:
         degrees = decided_degrees(setting, pool.about, posts, trust)
@@ -126,8 +126,13 @@ def decided_degrees(
     return rules.article_degrees(rule, question, about, posts, setting.positives)
 
 
-def _likeness(setting: Setting, pool: PoolState) -> tuple[Floats, Floats]:
-    """(A,) how far each article's best posts resemble each other, and how far they may lead it."""
+def likeness_of_best(
+    setting: Setting, pool: PoolState, posts: int
+) -> tuple[Floats, Floats]:
+    """(A,) how far each article's best posts resemble each other, and how far they may lead it.
+
+    They are the candidates of a pool of so many `posts`.
+    """
     options = setting.options
     articles = range(len(setting))
     alike = np.zeros(len(articles))
@@ -136,7 +141,6 @@ def _likeness(setting: Setting, pool: PoolState) -> tuple[Floats, Floats]:
     if leads or options.smoothing.weight:
         alike = np.array([_alike(setting, pool, article) for article in articles])
     if leads and options.feedback.alike:
-        posts = pool.counts.posts
         trust = np.array([rules.trust(options.feedback, near, posts) for near in alike])
     return alike, trust
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from siamese_news.model.text_model import BLOCK
 from siamese_news.search.cpu_threads import one_thread_of_products, thread_count
 from siamese_news.search.index.segment import Codes, Segment
 from siamese_news.search.pool import Floats, Ints
@@ -106,6 +107,12 @@ class Chosen:
         counts: Ints = np.sum(parts, axis=0)
         return counts
 
+    def blocks_of_ids(self) -> Iterator[TokenIds]:
+        """The token ids of all posts in blocks, without the texts of unknown words."""
+        for segment, mask in zip(self.segments, self.masks, strict=True):
+            for rows in row_blocks(mask):
+                yield segment.ids_alone(rows)
+
     def token_ids(self, rows: Ints) -> TokenIds:
         """The token ids of posts, by their rows over all segments, ascending."""
         return TokenIds.joined(
@@ -114,6 +121,14 @@ class Chosen:
                 for number, segment in enumerate(self.segments)
             ]
         )
+
+
+def row_blocks(mask: NDArray[np.bool_], articles: int = 1) -> Iterator[Ints]:
+    """The rows of a segment that a search has, in blocks."""
+    rows = np.flatnonzero(mask)
+    step = min(BLOCK, max(1, (1 << 24) // max(articles, 1)))
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step]
 
 
 def ahead(of: Callable[[S], T], chunks: Iterable[S]) -> Iterator[tuple[S, T]]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from siamese_news.model.text_model import BLOCK
 from siamese_news.scoring.basis import unsmoothed
-from siamese_news.scoring.lesson import decided_degrees
+from siamese_news.scoring.lesson import decided_degrees, likeness_of_best
 from siamese_news.scoring.mixture import MixturePass
 from siamese_news.scoring.pool_state import BINS, cosine_bins
 from siamese_news.search.index.bounds import Bounds, Learned
@@ -112,8 +112,6 @@ def observe_candidates(
     `form` is that of the scorer before the pool.
     """
     setting = observer.setting
-    if setting.foreign.any():  # the n-grams of such a seed are counted over all posts
-        return None
     bounds = Bounds(form, posts.codes)
     best = _Best(observer, posts)
 
@@ -149,11 +147,16 @@ def observe_candidates(
         best.add(rows[candidates], candidate_bounds)
         highest[chunk.number][chunk.rows] = cosines.max(axis=0) + errors
     best.score()
-    # Where the rest of the pool may change a degree, the candidates are not enough.
-    degrees = decided_degrees(setting, most_about, len(posts), np.ones(len(setting)))
-    if degrees.any():
-        return None
     pool = observer.pool
+    # Where the rest of the pool may change a degree, the candidates are not enough.
+    trust = np.ones(len(setting))
+    if setting.foreign.any():
+        _, trust = likeness_of_best(setting, pool, len(posts))
+    if decided_degrees(setting, most_about, len(posts), trust).any():
+        return None
+    if setting.foreign.any():  # what is common in the pool counts less for them
+        for ids in posts.blocks_of_ids():
+            pool.counts.add(*setting.articles.terms.distinct(ids))
     pool.counts.posts = len(posts)
     pool.about = _near(observer, posts.token_ids(np.concatenate(near_rows)))
     counts = _counts(observer, form, bounds, posts, tails)

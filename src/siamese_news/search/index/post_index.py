@@ -18,7 +18,7 @@ from siamese_news.model.text_model import BLOCK, TextModel
 from siamese_news.scoring import Scorer
 from siamese_news.scoring.mixture import MixturePass
 from siamese_news.search.index.bounds import Bounds, Learned
-from siamese_news.search.index.chunks import Chosen, Chunk, ahead
+from siamese_news.search.index.chunks import Chosen, Chunk, ahead, row_blocks
 from siamese_news.search.index.fingerprint import check_model, indexable
 from siamese_news.search.index.indexed_scorer import IndexedScorer
 from siamese_news.search.index.manifest import NAME, Manifest
@@ -55,7 +55,6 @@ class PostIndex(Pool):
         self._segments = self.manifest.open_segments(path, model.output_dim)
         self._observed: Ints | None = None  # their rows; None: all posts
         self._learned: Learned | None = None
-        self._foreign = 0  # seeds whose language the vocabulary lacks
         self._sample: list[Post] = []
 
     def __len__(self) -> int:
@@ -103,12 +102,6 @@ class PostIndex(Pool):
 
     @override
     def remarks(self) -> list[str]:
-        if self._foreign:
-            return [
-                f"All posts of the index were read and scored: the vocabulary of the model lacks the "
-                f"language of {counted(self._foreign, 'seed')}. Other seeds are faster in a search of "
-                "their own."
-            ]
         if self.scored >= len(self):
             return []
         return [
@@ -126,14 +119,13 @@ class PostIndex(Pool):
         """See `Pool`: the scorer observes only posts that can matter, where that is known."""
         posts = self._chosen(window)
         indexed = IndexedScorer.of(scorer)
-        self._learned, self._foreign = None, 0
+        self._learned = None
         observer = scorer.observer()
         if observer is None:
             exact = indexed is not None and indexed.form.exact
             self._observed = np.zeros(0, np.int64) if exact else None
             return scorer
         if indexed is not None and isinstance(observer, MixturePass):
-            self._foreign = int(observer.setting.foreign.sum())
             self._learned = observe_candidates(observer, indexed.form, posts)
         if self._learned is not None:
             self._observed = self._learned.rows
@@ -215,14 +207,6 @@ def all_scores(scorer: Scorer, posts: Chosen, articles: int) -> Iterator[Scored]
     for number, mask in enumerate(posts.masks):
         for rows in row_blocks(mask, articles):
             yield replace(_part(scorer, posts, number, rows), rows=None)
-
-
-def row_blocks(mask: NDArray[np.bool_], articles: int = 1) -> Iterator[Ints]:
-    """The rows of a segment that a search has, in blocks."""
-    rows = np.flatnonzero(mask)
-    step = min(BLOCK, max(1, (1 << 24) // max(articles, 1)))
-    for start in range(0, len(rows), step):
-        yield rows[start : start + step]
 
 
 def best_scores(

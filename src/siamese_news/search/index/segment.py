@@ -1,7 +1,7 @@
 """A segment of an index: some posts in their order, memory-mapped."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
@@ -314,13 +314,19 @@ class Segment:
 
     def token_ids(self, rows: Ints) -> TokenIds:
         """The token ids of some rows, as from `TextModel.token_ids`."""
+        unknown_places, _ = ragged(self._arrays["unknown_starts"], rows)
+        spelled = self._spelled(self._arrays["unknown"][unknown_places])
+        return replace(self.ids_alone(rows), unknown=spelled)
+
+    def ids_alone(self, rows: Ints) -> TokenIds:
+        """`token_ids` without the texts of unknown words."""
         code_positions, lengths = ragged(self.starts, rows)
         ids = self.codes[code_positions].astype(np.int64)
         unknown_places, _ = ragged(self._arrays["unknown_starts"], rows)
         unknown = self._arrays["unknown"][unknown_places]
         ids[ids >= self._of.words] = self._arrays["words"][unknown]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        return TokenIds(ids, offsets, self._spelled(unknown))
+        return TokenIds(ids, offsets)
 
     def _spelled(self, numbers: NDArray[np.uint32]) -> dict[int, str]:
         """Unknown words by id, from their numbers."""
