@@ -18,7 +18,7 @@ from siamese_news.data.sources import open_source
 from siamese_news.model.loading import open_model
 from siamese_news.model.text_model import BLOCK
 from siamese_news.scoring import observe_all, open_scorer
-from siamese_news.search.language_remarks import SearchLanguages, language_of_post
+from siamese_news.search.language_remarks import SearchLanguages, languages_of_posts
 
 
 def scores_of(model, text, posts):
@@ -51,7 +51,7 @@ def figures_of(model):
     qrels = source.split("dev")
     posts = list(source.posts.values())
     texts = [post.text for post in posts]
-    told = np.array([language_of_post(post) or "" for post in posts])
+    told = np.array([code or "" for code in languages_of_posts(posts)])
     found = defaultdict(list)
     for id, article in source.articles.items():
         event = str(article.metadata["event"])

@@ -1,9 +1,9 @@
 """Seeds and posts in many languages, through the command that a user types."""
 
 import json
-from copy import copy
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,7 +20,7 @@ from siamese_news.model.loading import open_model
 from siamese_news.scoring import observe_all, rules
 from siamese_news.scoring.mixture import mixture_scorer
 from siamese_news.text import languages
-from siamese_news.text.languages import other_language
+from siamese_news.text.languages import other_languages
 from siamese_news.utils.compiled_loops import SWITCH
 
 # Language -> an article about an invented flood, posts about it, and other posts.
@@ -293,7 +293,10 @@ def test_feedback_takes_the_best_of_each_language(found, data):
     found = sorted(found, key=lambda row: -row[0])
     keys = np.arange(len(found), dtype=np.uint64)
     scores = np.array([s for s, _ in found], np.int32)
-    taken = rules.foreign_posts(options, keys, scores, lambda key: found[key][1])
+    names = [name for _, name in found]
+    taken = rules.foreign_posts(
+        options, keys, scores, lambda keys: [names[key] for key in keys]
+    )
     wanted = []
     for name in dict.fromkeys(name for score, name in found if name and score >= 30):
         own = [
@@ -316,7 +319,8 @@ def test_feedback_takes_the_best_of_each_language(found, data):
     ],
 )
 def test_a_post_is_in_another_language_only_where_that_is_sure(text, seed, found):
-    assert other_language(text.split(), seed) == found
+    company = ["uno due tre quattro cinque gatti neri".split(), [], text.split()]
+    assert other_languages(company, seed)[2] == found
 
 
 @pytest.mark.parametrize("loops", ["1", "0"])
@@ -325,33 +329,53 @@ def test_the_detector_says_what_that_of_its_package_says(monkeypatch, tmp_path, 
 
     # It takes half a second to decompress.
     read = cache(LanguageIdentifier.from_model_file)
+
+    def from_model_file(cls, path, **options):
+        detector = read(path)
+        tables = (detector.nb_ptc, detector.nb_pc, detector.nb_classes)
+        states = (detector.tk_nextmove, detector.tk_output)
+        return cls(*tables, *states, tk_row=detector.tk_row, **options)
+
     monkeypatch.setattr(
-        LanguageIdentifier,
-        "from_model_file",
-        lambda path, **options: copy(read(path, **options)),
+        LanguageIdentifier, "from_model_file", classmethod(from_model_file)
     )
     package = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     package.set_languages(languages._LANGUAGES)
     stories = [story["text"] for story in STORIES.values()][:12]
-    texts = [*stories, *(text[:30] for text in stories), "12:30", ""]
-    wanted = [package.classify(text) for text in texts]
+    mixed = [f"{text[:40]} {other[:40]}" for text, other in pairwise(stories)]
+    texts = [
+        *stories,
+        *(text[:30] for text in stories),
+        *mixed,
+        "AAA " * 400,
+        "12:30",
+        "",
+    ]
+    texts = [" ".join(text.split()) for text in texts]
+    classified = [package.classify(text) for text in texts]
+    # Also where the probability of a text is just the least one.
+    bounds = [0.5, *(probability for _, probability in classified)]
+    wanted = [
+        [None if found < least or code == "zxx" else code for code, found in classified]
+        for least in bounds
+    ]
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path))
     monkeypatch.setenv(SWITCH, loops)
 
-    def classified():
+    def told():
         detector = languages._detector.__wrapped__()
-        return [detector.classify(text) for text in texts]
+        return [detector.told(texts, least) for least in bounds]
 
-    assert classified() == wanted
+    assert told() == wanted
     kept = list(tmp_path.rglob("*.npz"))
     with monkeypatch.context() as patch:
         patch.setattr(LanguageIdentifier, "from_model_file", None)
-        assert classified() == wanted, "not from the cache"
+        assert told() == wanted, "not from the cache"
     for size in (100, 0):
         kept[0].write_bytes(kept[0].read_bytes()[:size])
-        assert classified() == wanted, "half a file was read"
+        assert told() == wanted, "half a file was read"
         with monkeypatch.context() as patch:
             patch.setattr(LanguageIdentifier, "from_model_file", None)
-            assert classified() == wanted, "the damaged file is still there"
+            assert told() == wanted, "the damaged file is still there"
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", "/dev/null/nowhere")
-    assert classified() == wanted, "no cache can be written to"
+    assert told() == wanted, "no cache can be written to"

@@ -1,8 +1,7 @@
 """What a pool teaches a mixture: everything that is decided from its statistics."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from siamese_news.scoring.mixture_weights import MixtureWeights
 from siamese_news.scoring.passages import PassageScores
 from siamese_news.scoring.pool_state import PoolState
 from siamese_news.scoring.smoothing import SmoothedScores, likeness
-from siamese_news.text.languages import other_language
+from siamese_news.text.languages import other_languages
 
 Floats = NDArray[np.float64]
 Scores = NDArray[np.float32]
@@ -271,34 +270,32 @@ def _feedback(
     candidates = pool.candidates
     lists = []
     all_keys: list[int] = []
-    language = _languages(setting, pool)
     for article, degree in enumerate(degrees.tolist()):
         expanding: list[int] = []
         if article < setting.positives and trust[article]:
             keys, scores = candidates.best(article)
             expanding = rules.feedback_posts(rule, keys, scores, bool(degree))
             if not degree:
-                of_post = partial(language, setting.languages[article])
-                expanding += rules.foreign_posts(rule, keys, scores, of_post)
+                languages = partial(_languages, setting, pool, article)
+                expanding += rules.foreign_posts(rule, keys, scores, languages)
         different = list(dict.fromkeys(expanding))
         lists.append([candidates.text(key) for key in different])
         all_keys += different
     return Feedback(lists, candidates.vectors(all_keys), rule.weight * trust)
 
 
-def _languages(setting: Setting, pool: PoolState) -> Callable[[str, int], str | None]:
-    """The function that tells a candidate's language by an article's and the candidate's key.
-
-    The result is None where it may be the article's own.
-    """
+def _languages(
+    setting: Setting, pool: PoolState, article: int, keys: list[int]
+) -> list[str | None]:
+    """The languages of an article's candidates by their keys; None where one may be its own."""
     words = setting.vocabulary.words
     candidates = pool.candidates
-
-    @cache
-    def language(of_article: str, key: int) -> str | None:
-        ids = candidates.text(key).tolist()
-        unknown = candidates.unknown
-        text = [words[id] if id < len(words) else unknown.get(id, "") for id in ids]
-        return other_language(text, of_article)
-
-    return language
+    unknown = candidates.unknown
+    texts = [
+        [
+            words[id] if id < len(words) else unknown.get(id, "")
+            for id in candidates.text(key).tolist()
+        ]
+        for key in keys
+    ]
+    return other_languages(texts, setting.languages[article])

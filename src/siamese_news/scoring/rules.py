@@ -169,21 +169,22 @@ def foreign_posts(
     options: RocchioFeedback,
     keys: NDArray[np.uint64],
     scores: NDArray[np.int32],
-    language: Callable[[int], str | None],
+    languages: Callable[[list[int]], list[str | None]],
 ) -> list[int]:
     """The keys of the posts in other languages for pseudo-relevance feedback.
 
     What they share with the article are names, numbers and hashtags, so their scores are low; the
     words around these lead to the posts of their language that share nothing with the article.
-    `language` is that of a post by its key; None where it may be the article's.
+    `languages` are those of posts by their keys; None where one may be the article's.
     """
     if not options.weight or not options.foreign_posts:
         return []
     posts_by_language: dict[str, list[int]] = {}
     floor = round(options.foreign_score * _UNIT)
     good = int(np.searchsorted(-scores, -floor, side="right"))
-    for key in keys[: min(good, COUNTED)].tolist():
-        if name := language(key):
+    good_keys = keys[: min(good, COUNTED)].tolist()
+    for key, name in zip(good_keys, languages(good_keys), strict=True):
+        if name:
             posts_by_language.setdefault(name, []).append(key)
     best = []
     for group in posts_by_language.values():

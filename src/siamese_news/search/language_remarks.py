@@ -9,8 +9,8 @@ from siamese_news.search.ranked_posts import Sample, metadata_text
 from siamese_news.text.languages import (
     BACKGROUND,
     is_confirmed,
-    language_of,
     language_of_seed,
+    languages_of,
     looks_english,
     plainly_english,
 )
@@ -65,8 +65,8 @@ class SearchLanguages:
             return  # the language detector is not needed
         counts = Counter[str]()
         confirmed = Counter[str]()
-        for post in noted:
-            if code := language_of_post(post):
+        for post, code in zip(noted, languages_of_posts(noted), strict=True):
+            if code:
                 counts[code] += 1
                 told = _said(post) != UNKNOWN
                 confirmed[code] += told or is_confirmed(post.text, code)
@@ -119,14 +119,17 @@ class SearchLanguages:
         return {"seeds": self.seeds, "pool": self.shares}
 
 
-def language_of_post(post: Post) -> str | None:
-    """The language of a post as the platform says, else as it seems."""
-    declared = _said(post)
-    return (
-        language_of(post.text)
-        if declared == UNKNOWN
-        else _CODES.get(declared, declared)
-    )
+def languages_of_posts(posts: Sequence[Post]) -> list[str | None]:
+    """The language of each post as the platform says, else as it seems."""
+    declared = list(map(_said, posts))
+    silent = [
+        post.text for post, code in zip(posts, declared, strict=True) if code == UNKNOWN
+    ]
+    detected = iter(languages_of(silent))
+    return [
+        next(detected) if code == UNKNOWN else _CODES.get(code, code)
+        for code in declared
+    ]
 
 
 def _said(post: Post) -> str:

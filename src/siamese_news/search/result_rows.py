@@ -1,16 +1,18 @@
 """The rows of the results, with clusters, terms and languages."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from siamese_news.data.columns import ResultRow
 from siamese_news.data.records import Post
+from siamese_news.model.text_model import BLOCK
 from siamese_news.search.clusters import CLUSTERED, clusters_of
 from siamese_news.search.opened_query import OpenQuery
 from siamese_news.search.post_ranking import Ranking
 from siamese_news.search.ranked_posts import RankedPost
 from siamese_news.search.result_files import row_of
 from siamese_news.search.scan import blocks
-from siamese_news.text.languages import language_of
+from siamese_news.text.languages import languages_of
 
 
 def ranking_rows(ranking: Ranking, opened: OpenQuery) -> Iterator[ResultRow]:
@@ -55,7 +57,7 @@ def finished_rows(
     for rows in lists:
         seen: set[int | None] = set()
         rank = 0
-        for row in rows:
+        for row in _with_languages(rows) if tell else rows:
             number, size = clusters.get(row["post"], (None, None))
             if query.dedupe:
                 if number in seen:
@@ -65,6 +67,15 @@ def finished_rows(
             row |= {"rank": rank, "cluster": number, "cluster_size": size}
             if bare and several:
                 row["article"] = "all"
-            if tell and not row["lang"]:
-                row["lang"] = language_of(row["text"])
             yield row
+
+
+def _with_languages(rows: Iterable[ResultRow]) -> Iterator[ResultRow]:
+    """The rows with the languages of texts whose platform names none, many at a time."""
+    stream = iter(rows)
+    while batch := list(islice(stream, BLOCK)):
+        unknown = [row for row in batch if not row["lang"]]
+        codes = languages_of([row["text"] for row in unknown])
+        for row, code in zip(unknown, codes, strict=True):
+            row["lang"] = code
+        yield from batch

@@ -7,10 +7,10 @@ English; its arrays, which take half a second to decompress, are kept in the cac
 import ctypes
 import re
 from array import array
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import compress
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -48,6 +48,7 @@ _LANGUAGES = (
 _SURE = 0.5
 _SURE_OF_A_SEED = 0.9  # in Latin letters; others are hardly English
 _LEAST_LETTERS = 12
+_ROUNDING = 1e-3  # of a probability, at most
 _CONFIRMING = 0.2  # share of function words in a post that confirm its language
 # Of the detector.
 _ARRAYS = (
@@ -61,20 +62,22 @@ _ARRAYS = (
 
 
 def language_of(text: str) -> str | None:
-    """The ISO 639 code of a text's language; None if it is too short or could be several."""
-    words = " ".join(_NOISE.sub(" ", text).split())
+    """The language of one text; see `languages_of`."""
+    return languages_of([text])[0]
+
+
+def languages_of(texts: Sequence[str]) -> list[str | None]:
+    """The ISO 639 code of each text's language; None if it is too short or could be several."""
+    texts = [" ".join(_NOISE.sub(" ", text).split()) for text in texts]
+    long_enough = list(map(_is_long_enough, texts))
+    detected = iter(_detector().told(list(compress(texts, long_enough)), _SURE))
+    return [next(detected) if asked else None for asked in long_enough]
+
+
+def _is_long_enough(words: str) -> bool:
     letters = sum(map(len, _WORD.findall(words)))
     # A character of Chinese or Korean says as much as a short word.
-    if letters < _LEAST_LETTERS and (not letters or words.isascii()):
-        return None
-    return _detected(words, _SURE)
-
-
-def _detected(text: str, min_confidence: float) -> str | None:
-    # The detector normalizes as well, but in quadratic time.
-    plain = normalized("NFC", " ".join(text.split()))
-    code, confidence = _detector().classify(plain)
-    return None if confidence < min_confidence or code in ("zxx", "und") else str(code)
+    return letters >= _LEAST_LETTERS or (letters > 0 and not words.isascii())
 
 
 def language_of_seed(text: str) -> str | None:
@@ -87,7 +90,8 @@ def language_of_seed(text: str) -> str | None:
         return None
     words = _WORD.findall(text.lower())
     latin = sum(map(str.isascii, words)) > len(words) / 2
-    code = _detected(_NOISE.sub(" ", text), _SURE_OF_A_SEED if latin else _SURE)
+    least = _SURE_OF_A_SEED if latin else _SURE
+    (code,) = _detector().told([_NOISE.sub(" ", text)], least)
     return None if code == BACKGROUND else code
 
 
@@ -104,19 +108,21 @@ def looks_english(text: str) -> bool:
     return is_short or not _COMMON.isdisjoint(words)
 
 
-def other_language(words: Sequence[str], language: str) -> str | None:
-    """The language of a post that is surely in another one than its seed's `language`.
+def other_languages(texts: Sequence[Sequence[str]], language: str) -> list[str | None]:
+    """The language of each post that is surely in another one than its seed's `language`.
 
-    A post of fewer than five different words, or with a function word of the seed's language, is
-    taken to be in that one: asking the detector takes a thousand times as long.
+    The posts are lists of words. One of fewer than five different words, or with a function word of
+    the seed's language, is taken to be in that one: asking the detector takes far longer.
     """
-    different = set(words)
-    if len(different) < _FEW_WORDS or not different.isdisjoint(
-        function_words(language)
-    ):
-        return None
-    detected = language_of(" ".join(words))
-    return None if detected == language else detected
+    known_words = function_words(language)
+    different = map(set, texts)
+    asked = [
+        len(words) >= _FEW_WORDS and words.isdisjoint(known_words)
+        for words in different
+    ]
+    detected = iter(languages_of(list(map(" ".join, compress(texts, asked)))))
+    codes = [next(detected) if is_asked else None for is_asked in asked]
+    return [None if code == language else code for code in codes]
 
 
 def is_confirmed(text: str, language: str) -> bool:
@@ -155,25 +161,77 @@ def _detector() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     loops, _ = load_loops(Path(__file__).with_name("automaton.c"))
+    pointers = [ctypes.c_void_p] * 5
     if loops is not None:
-        loops.visit.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_int64, ctypes.c_void_p]
+        number = [ctypes.c_int64]
+        loops.score.argtypes = [
+            *pointers,
+            *number,
+            *pointers[:2],
+            *number,
+            *pointers[:4],
+        ]
 
     class Detector(LanguageIdentifier):  # type: ignore[misc]  # it has no types
-        """The same with its walk over the bytes of a text in C, where that was built."""
+        """The same for many texts at once: in C, where that was built."""
 
         def __init__(self, *arrays: Any, **options: Any) -> None:
             super().__init__(*arrays, **options)
             self._feature_of = array("i", self.tk_output)
-            states = (self.tk_nextmove, self.tk_row, self._feature_of)
-            self._automaton = [table.buffer_info()[0] for table in states]
+            tables = (self.tk_nextmove, self.tk_row, self._feature_of)
+            self._automaton = [table.buffer_info()[0] for table in tables]
 
-        def _raw_score(self, text: bytes) -> Any:
-            features = array("i", bytes(len(text) * self._feature_of.itemsize))
-            arguments = (text, len(text), features.buffer_info()[0])
-            count = 0 if loops is None else loops.visit(*self._automaton, *arguments)
-            if not count:
-                return super()._raw_score(text)
-            return self._sparse_score(Counter(features[:count]), self.nb_ptc)
+        def told(self, texts: Sequence[str], least: float) -> list[str | None]:
+            """The language of each text; None where its probability is below `least`."""
+            # The package normalizes as well, but in quadratic time.
+            texts = [normalized("NFC", " ".join(text.split())) for text in texts]
+            answers: Iterator[tuple[str, float]] = map(self.classify, texts)
+            if loops is not None and texts:
+                answers = self._classified(texts, least)
+            return [
+                None if probability < least or code in ("zxx", "und") else str(code)
+                for code, probability in answers
+            ]
+
+        def _classified(
+            self, texts: Sequence[str], least: float
+        ) -> Iterator[tuple[str, float]]:
+            """`classify` each text, to more digits only where `least` is near."""
+            encoded = list(map(self._encode, texts))
+            lengths = np.array(list(map(len, encoded)), np.int64)
+            scores = np.empty((len(texts), len(self.nb_classes)), np.float32)
+            weights = [
+                np.ascontiguousarray(table, np.float32)
+                for table in (self.nb_ptc, self.nb_pc)
+            ]
+            ends = np.cumsum(lengths)
+            logs = np.log1p(np.arange(lengths.max() + 1, dtype=np.float32))
+            counts = np.zeros(len(self.nb_ptc), np.int32)
+            visited = np.empty(lengths.max(), np.int32)
+            assert loops is not None
+            loops.score(
+                *self._automaton,
+                *(table.ctypes.data for table in weights),
+                scores.shape[1],
+                b"".join(encoded),
+                ends.ctypes.data,
+                len(texts),
+                *(table.ctypes.data for table in (logs, counts, visited, scores)),
+            )
+            scores /= np.sqrt(np.maximum(lengths, 1))[:, None]
+            np.exp(scores - scores.max(axis=1, keepdims=True), out=scores)
+            scores /= scores.sum(axis=1, keepdims=True)
+            for label, alias in self._alias_pairs:
+                scores[:, label] += scores[:, alias]
+                scores[:, alias] = 0
+            best = scores.argmax(axis=1).tolist()
+            for text, label, probability in zip(
+                texts, best, scores.max(axis=1).tolist(), strict=True
+            ):
+                if abs(probability - least) < _ROUNDING:
+                    yield self.classify(text)
+                else:
+                    yield self.nb_classes[label], probability
 
     key = crc32(" ".join(_LANGUAGES).encode())
     folder = private_folder("languages")
