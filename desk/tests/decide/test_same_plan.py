@@ -1,6 +1,7 @@
 """Which plans are the same: shares by their value, criteria by their words, in every door."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from sheet_commands import fill, finish, run, scored, start
 
 from siamese_news.errors import InputError
 from siamese_news_desk import certify_scores
-from siamese_news_desk.decide.certification import Certification
+from siamese_news_desk.decide.certification import Certification, Settings
 from siamese_news_desk.decide.plan import ledger
 from siamese_news_desk.decide.plan.remedies import (
     ANOTHER_FILE,
@@ -260,3 +261,28 @@ def test_each_door_names_what_it_has(remedy):
         message = str(refused.to(door))
         assert message.startswith("scored.jsonl: no; ") and "--" not in message
     assert "=" not in str(refused.to("page"))
+
+
+def test_plans_of_earlier_versions_still_count(tmp_path, monkeypatch):
+    """Their lines have ids and texts alone, and no reason why other plans may be unknown."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    rows = [
+        {"post": f"1{n:017}", "score": 1 - n / 500, "text": f"post {n}"}
+        for n in range(400)
+    ]
+    results = tmp_path / "scored.jsonl"
+    results.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    settings = Settings(targets=(".9",), confidence=".95", budget=50)
+    Certification.start(results, tmp_path / "a.plan.json", settings)
+    for path in ledger.lists_of(results):
+        line = json.loads(path.read_text())
+        names = "sha256 kind posts best texts best_texts criteria order error earlier"
+        later = {"same_labels": [], "other_criteria": 0, "other_posts": 0, "words": []}
+        old = {name: line[name] for name in names.split()} | later
+        path.write_text(json.dumps(old) + "\n")
+    (tmp_path / "a.plan.json").unlink()
+    again = results, tmp_path / "b.plan.json", replace(settings, seed=1)
+    with pytest.raises(PlanRefused, match="already a plan over the same posts"):
+        Certification.start(*again)
+    work = Certification.start(*again, another_plan=True)
+    assert work.joint_error == Fraction(1, 10)

@@ -86,7 +86,7 @@ class Charge:
     same_labels: list[EarlierPlan]
     other_criteria: Some
     other_posts: Some
-    unknown: str
+    unknown: str = ""  # plans of earlier versions have none
 
 
 class _Charged(TypedDict):

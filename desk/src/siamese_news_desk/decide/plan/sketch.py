@@ -57,10 +57,11 @@ class Sketch:
     best: Sequence[int]
     texts: Sequence[int]
     best_texts: Sequence[int]
-    pairs: Sequence[int]
-    best_pairs: Sequence[int]
-    distinctive: bool
-    marks: Sequence[int] = ()  # lists of earlier versions have none
+    # Lists of earlier versions have no more.
+    pairs: Sequence[int] = ()
+    best_pairs: Sequence[int] = ()
+    distinctive: bool = True
+    marks: Sequence[int] = ()
     best_marks: Sequence[int] = ()
 
     @classmethod
