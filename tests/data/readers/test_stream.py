@@ -5,6 +5,7 @@ import io
 import json
 import os
 import sys
+from pathlib import Path
 
 import pytest
 import zstandard
@@ -304,3 +305,26 @@ def test_values_as_mongodb_exports_them(read):
         "p.jsonl", [{"_id": oid, "text": "the river", "created_at": when}]
     )
     assert (post.id, post.metadata) == ("65f1", {"created_at": "2024-05-03T10:00:00Z"})
+
+
+def test_a_folder_is_read_in_the_order_of_its_paths(write, tmp_path):
+    names = [
+        *("z.jsonl", "a/b.jsonl", "a-b.jsonl", "a/a/c.jsonl", "ab/x.jsonl", "B.jsonl"),
+        *(".git/h.jsonl", "a/.h.jsonl", "a/k.rejected.jsonl", "out.jsonl"),
+    ]
+    for number, name in enumerate(names):
+        write(f"d/{name}", line(number))
+    write("d/out.jsonl.meta.json", "{}")
+    (tmp_path / "d" / "again.jsonl").symlink_to(tmp_path / "d" / "z.jsonl")
+    (tmp_path / "d" / "up").symlink_to(tmp_path / "d")  # not entered
+    (tmp_path / "d" / "gone.jsonl").symlink_to(tmp_path / "nowhere")
+    stream = open_posts([tmp_path / "d"])
+    found = [
+        Path(each.source).relative_to(tmp_path / "d").as_posix()
+        for each in stream.detected
+    ]
+    expected = sorted(
+        {*names[:6], "again.jsonl"} - {"z.jsonl"}, key=lambda n: Path(n).parts
+    )
+    assert found == expected
+    assert len(stream.skipped.our_files) == 2

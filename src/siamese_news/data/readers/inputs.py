@@ -8,8 +8,10 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -137,7 +139,7 @@ def find_inputs(
     for path in input_paths(sources, suffixes, skipped):
         if path is None:
             inputs.append(Input("standard input", None, sys.stdin.buffer))
-        elif path.is_file():
+        elif os.path.isfile(path):
             inputs.append(Input(str(path), path, is_explicit=path in sources_given))
         else:  # a named pipe, such as the shell makes of <(...)
             with reading(path):
@@ -152,14 +154,18 @@ def input_paths(
 ) -> list[Path | None]:
     """The paths that `find_inputs` opens; None is standard input."""
     skipped = skipped or Skipped()
-    paths: dict[Path | None, Path | None] = {}
+    paths: dict[Any, Path | None] = {}
+    resolved = cache(Path.resolve)  # of folders, which have many files
     for source in map(str, sources):
         if source == STDIN:
             paths[None] = None
             continue
         with reading(source):
             for path in _files(source, suffixes, skipped):
-                paths.setdefault(path.resolve(), path)
+                real = (resolved(path.parent), path.name)
+                if os.path.islink(path):
+                    real = (path.resolve().parent, path.resolve().name)
+                paths.setdefault(real, path)
     return list(paths.values())
 
 
@@ -190,7 +196,8 @@ def _files(source: str, suffixes: Sequence[str], skipped: Skipped) -> list[Path]
             raise InputError(f"{source}: no file matches; check the pattern")
     else:
         raise InputError(f"{source}: no such file; check the path")
-    own_files = {path for path in files if path.is_file() and is_own(path)}
+    listed = cache(lambda folder: frozenset(os.listdir(folder)))
+    own_files = {path for path in files if is_own(path, listed(path.parent))}
     if len(own_files) == len(files):
         return files
     skipped.our_files += sorted(own_files)
@@ -203,14 +210,24 @@ def folder_files(
     """The files of a folder by name that have one of the endings, and the others; none hidden."""
     files: list[Path] = []
     unread: list[Path] = []
-    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-        relative = path.relative_to(folder)
-        if ".rejected." in relative.name or any(
-            folder_name.startswith(".") for folder_name in relative.parts
-        ):
-            continue
-        (files if _is_data(relative, suffixes) else unread).append(path)
+    # Hidden files, and those of rejected rows, are passed over.
+    for path in _tree(folder):
+        (files if _is_data(path, folder, suffixes) else unread).append(path)
     return files, unread
+
+
+def _tree(folder: Path) -> Iterator[Path]:
+    """The files in a folder and in those in it, in the order of their paths."""
+    with os.scandir(folder) as entries:
+        by_name = sorted(entries, key=lambda entry: entry.name)
+    for entry in by_name:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            with suppress(PermissionError):
+                yield from _tree(folder / entry.name)
+        elif entry.is_file() and ".rejected." not in entry.name:
+            yield folder / entry.name
 
 
 def plain_suffix(name: str | Path) -> str:
@@ -219,12 +236,12 @@ def plain_suffix(name: str | Path) -> str:
     return (path.with_suffix("") if path.suffix in _PACKED else path).suffix.lower()
 
 
-def _is_data(path: Path, suffixes: Sequence[str]) -> bool:
+def _is_data(path: Path, folder: Path, suffixes: Sequence[str]) -> bool:
     suffix = plain_suffix(path)
     if suffix == ".js" and not _TWEETS.fullmatch(path.name):
         return False
     if suffix in (".html", ".htm") and any(
-        folder_name.endswith("_files") for folder_name in path.parts[:-1]
+        name.endswith("_files") for name in path.relative_to(folder).parts[:-1]
     ):
         return False  # frames and the like, which a browser saves with a page
     # RC_2019-04.zst has no other ending.
@@ -247,11 +264,14 @@ def as_written(
         yield line, record, row
 
 
-def is_own(path: Path) -> bool:
-    """Whether a command of ours wrote the file: an output, its ``.meta.json``, or unfinished work."""
-    name = path.name
-    output = name.removesuffix(".meta.json")
-    if path.parent.suffix == ".part" and path.with_name("work.json").is_file():
+def is_own(path: Path, names: Collection[str]) -> bool:
+    """Whether a command of ours wrote a file: an output, its ``.meta.json``, or unfinished work.
+
+    The `names` are those in its folder.
+    """
+    output = path.name.removesuffix(".meta.json")
+    if path.parent.suffix == ".part" and "work.json" in names:
         return True
-    noted = output != name and path.with_name(output).is_file()
-    return noted or path.with_name(f"{name}.meta.json").is_file()
+    return (
+        output != path.name and output in names
+    ) or f"{path.name}.meta.json" in names

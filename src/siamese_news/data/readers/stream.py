@@ -332,7 +332,7 @@ class PostStream:
                     yield from as_written(
                         table_rows(stream, detected.table), detected.table.names
                     )
-                self._done += source.size or raw.tell()
+                self._done += raw.tell()
             finally:
                 self._raw = None
                 raw.close()
