@@ -42,7 +42,6 @@ from siamese_news_desk.decide.plan.design import (
     nested_sets,
     planned_nulls,
 )
-from siamese_news_desk.decide.stopping import binomial_place
 
 _LARGEST = 20_001  # posts of the largest generated pool, plus one
 _NAMED = 20_000  # the population of a recall bound
@@ -281,6 +280,18 @@ def recalls(
     )
 
 
+def binomial_place(recall: float, error: float, positives: int) -> int | None:
+    """The smallest j for which P(at least j of the positives are in the part) <= `error`, or None.
+
+    Each of them is in the part with probability `recall`.
+    """
+    from scipy.stats import binom
+
+    positions = np.arange(1, positives + 1)
+    good = np.flatnonzero(binom.sf(positions - 1, positives, recall) <= error)
+    return int(positions[good[0]]) if len(good) else None
+
+
 def random_positives(
     relevant: NDArray[np.bool_],
     keys: NDArray[np.uint64],
@@ -288,7 +299,13 @@ def random_positives(
     error: float,
     count: int,
 ) -> tuple[int, int]:
-    """Labels of `stopping.RandomPositives`, and the depth down to which every post is labeled."""
+    """Recall with random positives first (QBCB): the labels, and the depth labeled as a whole.
+
+    Posts are labeled at random until `count` relevant ones are known, which are a random sample of
+    all relevant posts. If the part of the ranking down to the j-th of them held less than the
+    recall, at least j of them would be in it with a probability below `error` (Lewis, Yang and
+    Frieder, CIKM 2021, arXiv 2108.12746).
+    """
     place = binomial_place(recall, error, count)
     assert place is not None
     order = np.argsort(keys, kind="stable")
@@ -315,7 +332,7 @@ def rules(
     error: float,
     seed: int,
 ) -> list[Record]:
-    """`RandomPositives` with each of these numbers of positives that can show the recall."""
+    """`random_positives` with each of these numbers of positives that can show the recall."""
     total = int(pool.relevant.sum())
     best = optimum(pool.relevant, recall)
     hits = np.cumsum(pool.relevant)

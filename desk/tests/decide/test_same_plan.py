@@ -65,7 +65,7 @@ def test_one_value_twice_is_named_everywhere(folder):
 
 
 def begin(folder, recall, *, name="mine", find=None, criteria=""):
-    goal = Goal(find, recall, "random-first", 20, ".95", 0)
+    goal = Goal(find, recall, ".95", 0)
     plan = folder / f"{name}.plan.json"
     return Stopping.start(folder / "scored.jsonl", plan, goal, criteria=criteria)
 
@@ -73,7 +73,7 @@ def begin(folder, recall, *, name="mine", find=None, criteria=""):
 def test_a_goal_is_continued_however_it_is_typed(folder):
     for recall in (".5", "1/2", "0.50"):
         assert begin(folder, recall).plan["settings"]["recall"] == ".5"
-    with pytest.raises(InputError, match=r"recall was \.5, is 0\.6"):
+    with pytest.raises(PlanRefused, match=r"recall was \.5, is 0\.6"):
         begin(folder, "0.6")
     with pytest.raises(InputError, match="this very plan"):
         begin(folder, "0.50", name="again")

@@ -387,16 +387,16 @@ def test_a_plan_with_noise_is_checked_too(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("place", "wrong"), [(("settings", "rule"), "best"), (("settings", "recall"), 3)]
+    ("place", "wrong"), [(("settings", "find"), "all"), (("settings", "recall"), 3)]
 )
 def test_plans_of_other_kinds_have_a_shape_too(tmp_path, place, wrong):
     scored(tmp_path / "scored.jsonl")
     plan = tmp_path / "mine.plan.json"
-    goal = Goal(None, ".8", "random-first", 100, ".95", 0)
+    goal = Goal(None, ".8", ".95", 0)
     Stopping.start(tmp_path / "scored.jsonl", plan, goal)
     sealed_again(plan, lambda content: put(content, place, wrong))
     with pytest.raises(InputError, match=r"\.".join(place)):
-        Stopping.start(tmp_path / "scored.jsonl", plan, goal)
+        Stopping.resume(plan)
 
 
 def test_a_share_that_would_fill_the_memory_is_refused_at_once(certified):

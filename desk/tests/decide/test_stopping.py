@@ -5,15 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from benchmarks.promises import optimum, random_positives
+from benchmarks.promises import binomial_place, optimum, random_positives
 
 from siamese_news.errors import InputError
 from siamese_news_desk.decide.bounds.sequential import most_relevant, prior_posterior
 from siamese_news_desk.decide.stopping import (
     Find,
     LearnThenRandom,
-    RandomPositives,
-    binomial_place,
 )
 
 
@@ -42,16 +40,6 @@ def test_find_stops_at_the_number():
     assert sum(known.values()) == 50
     assert sorted(known) == list(range(len(known)))
     assert len(label_all(Find(5000, len(relevant)), relevant)) == len(relevant)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_random_positives_one_at_a_time_and_all_at_once(seed):
-    relevant, keys = pool(seed=seed)
-    rule = RandomPositives(0.8, 0.05, 50, order_of(keys))
-    known = label_all(rule, relevant)
-    labels, depth = random_positives(relevant, keys, 0.8, 0.05, 50)
-    assert len(known) == labels
-    assert all(rank in known for rank in range(depth))
 
 
 def down(size):
@@ -118,12 +106,6 @@ def test_places_as_published():
     assert places == [45, 87, 170, 49, 96, 188, None, 99, 196]
 
 
-def test_too_few_positives_are_refused():
-    _, keys = pool()
-    with pytest.raises(InputError, match="--positives 59"):
-        RandomPositives(0.95, 0.05, 50, order_of(keys))
-
-
 def test_the_place_is_safe_for_finite_pools():
     """The binomial tail lies above the hypergeometric one for the part that misses the recall."""
     for positives in (20, 50):
@@ -188,9 +170,7 @@ def test_the_optimum():
     assert optimum(np.array([1, 0, 1, 1, 0], bool), 0.6) == 3
 
 
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("rule", [RandomPositives, LearnThenRandom])
-def test_the_bound_on_relevant_posts_holds_at_every_look(rule):
+def test_the_bound_on_relevant_posts_holds_at_every_look():
     """How often it is broken at any look; the posts of the sample alone tell it."""
     size, broken, last = 600, 0, []
     for seed in range(50):
@@ -200,10 +180,9 @@ def test_the_bound_on_relevant_posts_holds_at_every_look(rule):
         )
         order = generator.permutation(size)
         learned_badly = np.argsort(order % 3, kind="stable")
-        if rule is RandomPositives:
-            found = rule(0.8, 0.2, 20, order)
-        else:
-            found = rule(0.8, 0.2, order, lambda _, learned=learned_badly: learned)
+        found = LearnThenRandom(
+            0.8, 0.2, order, lambda _, learned=learned_badly: learned
+        )
         known, wrong = {}, False
         assert found.most_relevant(known) is None
         while ranks := found.next(known):

@@ -361,8 +361,6 @@ def test_what_is_no_share_is_said(served, typed):
     goal = {
         "find": "",
         "recall": typed,
-        "rule": "learn-first",
-        "positives": "9",
         "confidence": ".9",
     }
     assert served.ask("/api/goals", goal)[0] == 400

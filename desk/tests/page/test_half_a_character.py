@@ -46,7 +46,7 @@ def test_a_note_with_half_an_emoji_is_a_label(page):
         ("/api/threshold", {"threshold": HALF}),
         (
             "/api/goals",
-            {n: HALF for n in ("find", "recall", "rule", "positives", "confidence")},
+            {n: HALF for n in ("find", "recall", "confidence")},
         ),
         ("/api/plan", {"precision": HALF, "confidence": HALF, "budget": HALF}),
         ("/api/search", {"threshold": HALF, HALF: HALF, "about": HALF}),

@@ -77,17 +77,17 @@ def test_goals_count_every_label_and_end_with_a_sealed_sentence(project):
         "find": "40",
         "recall": ".8",
         "confidence": ".9",
-        "rule": "random-first",
-        "positives": "20",
     }
     assert served.ask("/api/goals", goal | {"recall": "8"})[0] == 400
-    assert served.ask("/api/goals", goal | {"rule": "guess"})[0] == 400
     assert served.ask("/api/goals", goal | {"find": "", "recall": ""})[0] == 400
     served.json("/api/goals", goal)
     status, content = served.ask("/api/goals", goal)
     assert status == 400 and "already fixed" in json.loads(content)["error"]
     html = served.ask("/decide")[1].decode()
-    assert "Not yet. If you stopped now" in html and "random posts: 0 of 20" in html
+    assert (
+        "Not yet. If you stopped now" in html
+        and "down the learned order: 0 relevant" in html
+    )
     while posts := served.json("/api/queue?kind=goal&annotator=me&leave=[]")["posts"]:
         label(served, truth, [post["post"] for post in posts])
     html = served.ask("/decide")[1].decode()

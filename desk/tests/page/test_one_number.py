@@ -180,7 +180,7 @@ def test_a_plan_fixes_what_counts_even_where_nothing_was_written(labeled):
 def test_criteria_of_goals_stay_where_the_form_of_the_certificate_is_blank(tmp_path):
     for served, _, folder in begun(tmp_path, 30, 20):
         served.json("/api/settings", {"criteria": "about the storm"})
-        goal = {"find": "5", "recall": "", "rule": "learn-first", "positives": "9"}
+        goal = {"find": "5", "recall": ""}
         served.json("/api/goals", goal | {"confidence": ".95"})
         assert "Fixed with the goals." in served.ask("/decide")[1].decode()
         served.json("/api/settings", {"criteria": ""})

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from functools import cache
-from itertools import count, islice, takewhile
+from itertools import count, islice
 from pathlib import Path
 from typing import Self, Unpack
 
@@ -27,14 +27,11 @@ from siamese_news_desk.decide.learning import learn
 from siamese_news_desk.decide.learning_examples import TooFewLabels
 from siamese_news_desk.decide.learning_views import PostWords
 from siamese_news_desk.decide.plan.design import share_of
-from siamese_news_desk.decide.plan.ledger import changes
 from siamese_news_desk.decide.plan.plan_fields import StoppingSettings
 from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news_desk.decide.plan.texts import Texts, text_key
 from siamese_news_desk.labels.matching import Labels
-
-RANDOM_FIRST, LEARN_FIRST = "random-first", "learn-first"
 
 # Rank (from 0) -> label: 1 relevant, 0 not relevant or skipped.
 Known = Mapping[int, int]
@@ -52,7 +49,6 @@ _SHARE = 10
 _FEW = 0.05
 _FIRST = 0.8  # share of the remaining error that each round may use
 _HITS = 6  # relevant random posts after which a hopeless round is given up
-_JEFFREYS = 0.5, 0.5  # the prior of a share of which nothing is known
 _TELLING = 0.1  # a recall below this says nothing
 
 
@@ -95,75 +91,6 @@ class Find(Rule):
         return f"{sum(by_rank.values()):,} of {self.count:,} relevant posts found"
 
 
-class RandomPositives(Rule):
-    """Recall with confidence: random posts first, then down the ranking to a depth they determine.
-
-    Posts are labeled at random until `positives` relevant ones are known, which are a random sample
-    of all relevant posts. If the part of the ranking down to the j-th of them held less than the
-    wanted share, at least j of them would be in it with a probability below `error` (QBCB, Lewis,
-    Yang and Frieder, CIKM 2021, arXiv 2108.12746; j by the binomial tail, which is an upper bound
-    of the hypergeometric one here).
-
-    `order` (N,) are all ranks in a random order that was fixed before the first label; `error` is 1
-    - confidence.
-
-    Raises:
-        InputError: for too few positives to show the recall.
-    """
-
-    def __init__(
-        self, recall: float, error: float, positives: int, order: NDArray[np.int64]
-    ) -> None:
-        position = binomial_place(recall, error, positives)
-        if position is None:
-            minimum = math.ceil(math.log(error) / math.log(recall))
-            raise InputError(
-                f"{positives} random positives cannot show a recall of {recall:g} with confidence "
-                f"{1 - error:g}; expected at least --positives {minimum}"
-            )
-        self.position = position
-        self._recall = recall
-        self._error = error
-        self._positives = positives
-        self._order = order
-
-    def _queue(self, by_rank: Known) -> Iterable[int]:
-        depth = self._depth(by_rank)
-        return self._order if depth is None else range(depth + 1)
-
-    @override
-    def status(self, by_rank: Known) -> str:
-        depth = self._depth(by_rank)
-        if depth is None:
-            hits = sum(map(by_rank.__getitem__, self._drawn(by_rank)))
-            return f"random posts: {hits} of {self._positives} relevant ones found"
-        n_unlabeled = sum(rank not in by_rank for rank in range(depth + 1))
-        return f"recall {self._recall:g}: down to post {depth + 1:,}, {n_unlabeled:,} to label"
-
-    @override
-    def most_relevant(self, by_rank: Known) -> int | None:
-        drawn = self._drawn(by_rank)
-        hits = sum(map(by_rank.__getitem__, drawn))
-        if not drawn:
-            return None
-        return most_relevant(
-            hits, len(drawn), len(self._order), *_JEFFREYS, self._error
-        )
-
-    def _drawn(self, by_rank: Known) -> list[int]:
-        """The labeled posts of the random order, up to the first gap."""
-        return list(takewhile(by_rank.__contains__, map(int, self._order)))
-
-    def _depth(self, by_rank: Known) -> int | None:
-        """The rank down to which to label everything; None while random posts are needed."""
-        drawn = self._drawn(by_rank)
-        hits = [rank for rank in drawn if by_rank[rank]][: self._positives]
-        if len(hits) == self._positives:
-            return sorted(hits)[self.position - 1]
-        # With fewer relevant posts in the whole pool, everything has been labeled.
-        return len(self._order) - 1 if len(drawn) == len(self._order) else None
-
-
 class LearnThenRandom(Rule):
     """Recall with confidence, in rounds of two parts.
 
@@ -175,8 +102,9 @@ class LearnThenRandom(Rule):
     show instead that too many are missing, the next round begins and learns from them. The rounds
     share the error: the first may use .8 of it, the next .8 of what is left, and so on.
 
-    For `recall`, `error` and `order` see `RandomPositives`; the `learner` returns the order of the
-    first part.
+    The `recall` is missed with a probability of at most `error`, 1 - confidence. `order` (N,) are
+    all ranks in a random order that was fixed before the first label; the `learner` returns the
+    order of the first part.
 
     Attributes:
         requested: labels by rank, in the order in which the rule requested them; it ignores others.
@@ -283,8 +211,8 @@ def word_learner(scores: NDArray[np.float64], texts: Texts) -> Learner:
     """
     if not texts.units([0])[0].text:
         raise InputError(
-            "--rule learn-first learns from the texts of posts, and the results have none; name "
-            "the posts with --posts, or use --rule random-first"
+            "a goal of recall learns an order from the texts of posts, and the results have none; "
+            "expected results with texts"
         )
 
     @cache
@@ -320,18 +248,6 @@ def learned_order(
     return np.argsort(-(feedback.scores if feedback.helps else scores), kind="stable")
 
 
-def binomial_place(recall: float, error: float, positives: int) -> int | None:
-    """The smallest j for which P(at least j of the positives are in the part) <= `error`, or None.
-
-    Each of them is in the part with probability `recall`.
-    """
-    from scipy.stats import binom
-
-    positions = np.arange(1, positives + 1)
-    good = np.flatnonzero(binom.sf(positions - 1, positives, recall) <= error)
-    return int(positions[good[0]]) if len(good) else None
-
-
 class Goal(StoppingSettings):
     """What to find; see `StoppingSettings`."""
 
@@ -365,11 +281,8 @@ class Goal(StoppingSettings):
             order = np.argsort(
                 population.keys(self.seed, "stopping")(0, size), kind="stable"
             )
-            if self.rule == RANDOM_FIRST:
-                rules.append(RandomPositives(recall, error, self.positives, order))
-            else:
-                learner = word_learner(population.scores, texts)
-                rules.append(LearnThenRandom(recall, error, order, learner))
+            learner = word_learner(population.scores, texts)
+            rules.append(LearnThenRandom(recall, error, order, learner))
         if self.find is not None:
             rules.append(Find(self.find, size))
         return rules
@@ -399,21 +312,10 @@ class Stopping(SamplingPlan):
     def start(
         cls, results: Path, path: Path, goal: Goal, **options: Unpack[PlanOptions]
     ) -> Self:
-        """Fix the goal and write the plan; resume it if the file has the same goal."""
+        """Fix the goal and write the plan."""
         goal.check()
-        posts = options.get("posts")
-        if path.exists():
-            stopping = cls.resume(path, results=results, posts=posts)
-            stopping.expect_criteria(options.get("criteria", ""))
-            if changed := changes(asdict(stopping.goal), asdict(goal)):
-                raise InputError(
-                    f"{path}: this file has another plan ({'; '.join(changed)}). What is fixed "
-                    "before the first label cannot be changed afterwards: repeat its options, or "
-                    "use another --labels"
-                )
-            return stopping
         population = Population(results)
-        goal.rules(population, Texts(population, posts))
+        goal.rules(population, Texts(population, options.get("posts")))
         error = Fraction(0)
         if goal.recall is None:
             options["another_plan"] = (

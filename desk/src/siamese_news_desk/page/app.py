@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -495,8 +495,6 @@ def _fix_goals(desk: Desk, row: Values) -> None:
     goal = Goal(
         count_in(find, "the number of posts") if find else None,
         share_in(row, "recall") or None,
-        cast(Any, text_in(row, "rule")),  # `Goal.check` compares it with the rules
-        count_in(row.get("positives"), "the number of random relevant posts"),
         share_in(row, "confidence"),
         seed=0,
     )

@@ -196,13 +196,10 @@ class StoppingSettings:
     Attributes:
         find: number of relevant posts to find, or None.
         recall: share of all relevant posts to find, or None.
-        positives: with ``random-first``: random relevant posts to wait for.
     """
 
     find: Count | None
     recall: Typed | None
-    rule: Literal["random-first", "learn-first"]
-    positives: Count
     confidence: Typed
     seed: Whole
 
