@@ -14,11 +14,13 @@ import hashlib
 import os
 import platform
 import tarfile
+from contextlib import suppress
 from pathlib import Path
 
 from setuptools import Extension, find_namespace_packages, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.command.editable_wheel import editable_wheel
 from setuptools.command.sdist import sdist
 
 
@@ -81,6 +83,23 @@ class BuildLoops(build_ext):
         return []
 
 
+class EditableWheel(editable_wheel):
+    """A path to src/, which type checkers read too, where setuptools would install a hook.
+
+    It installs one because conf/ is not in src/; a link there makes it the same layout.
+    """
+
+    def finalize_options(self):
+        """Keep the hook where the system has no links."""
+        super().finalize_options()
+        with suppress(OSError):
+            if not CONF.exists():
+                CONF.symlink_to(Path("..", "..", "conf"), target_is_directory=True)
+            if self.mode is None:
+                self.package_dir = {"": "src"}
+
+
+CONF = Path("src", "siamese_news", "conf")
 PLAIN = {"": ""}
 
 
@@ -118,7 +137,9 @@ LOOPS = [
 
 NO_PACKAGE = ["*__pycache__*"]
 code = find_namespace_packages(
-    "src", include=["siamese_news", "siamese_news.*"], exclude=NO_PACKAGE
+    "src",
+    include=["siamese_news", "siamese_news.*"],
+    exclude=[*NO_PACKAGE, "siamese_news.conf", "siamese_news.conf.*"],
 )
 conf = find_namespace_packages("conf", exclude=NO_PACKAGE)
 
@@ -126,6 +147,7 @@ setup(
     cmdclass={
         "bdist_wheel": Wheel,
         "build_ext": BuildLoops,
+        "editable_wheel": EditableWheel,
         "sdist": ReproducibleSdist,
     },
     ext_modules=LOOPS if os.environ.get("SIAMESE_NEWS_COMPILE") != "0" else [],

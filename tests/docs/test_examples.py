@@ -1,12 +1,15 @@
 """Every example runs as it is printed, and is short."""
 
 import ast
+import importlib.util
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from siamese_news import Model, SiameseDataModule
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = r"difference: (0\.0|\d\.\d+e-\d+)\n"
@@ -46,6 +49,28 @@ def test_it_runs(tmp_path, name):
     )
     assert done.returncode == 0, done.stderr
     assert re.search(words, done.stdout), done.stdout
+
+
+@pytest.mark.slow
+def test_late_interaction_is_that_of_pylate():
+    """Needs `pip install pylate`; text by text, since it takes padding for similarity 0."""
+    scores = pytest.importorskip("pylate.scores")
+    path = EXAMPLES / "late_interaction.py"
+    spec = importlib.util.spec_from_file_location("late_interaction", path)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    model = Model.load(EXAMPLES.parent / "models" / "star").eval()
+    dev = SiameseDataModule("stories").dev
+    texts = [article.full_text for article in dev.articles[:3]]
+    articles = example.token_vectors(model, texts, "article")
+    posts = example.token_vectors(model, [post.text for post in dev.posts], "post")
+    posts = [post for post in posts if len(post)][:20]
+    ours = example.max_sim(articles, posts)
+    for row, article in enumerate(articles):
+        for column, post in enumerate(posts):
+            score = scores.colbert_scores(article[None], post[None])
+            mean = float(score) / len(article)
+            assert ours[row, column] == pytest.approx(mean, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", PRINTED)

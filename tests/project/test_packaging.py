@@ -284,21 +284,17 @@ def test_a_wheel_trains_from_another_folder(dist, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("installed", ["wheel", "editable"])
+@pytest.mark.parametrize("installed", ["wheel", "editable", "editable, strict"])
 def test_strict_type_checkers_pass_a_client(request, copy, tmp_path, installed):
-    """Both read py.typed; setuptools links an editable installation's files in its strict mode."""
-    behind = [
-        *site.getsitepackages(),
-        *[p for p in sys.path if p.endswith("site-packages")],
-    ]
-    # Its own installation is not among them.
-    behind = [folder for folder in behind if not list(Path(folder).glob("*siamese_*"))]
+    """They read py.typed of each; a plain editable installation has a path and no hook."""
+    needed = [p for extra in ("", "encoders", "eval", "train") for p in EXTRAS[extra]]
+    behind = [only(tmp_path / "behind", *needed)]
     packages = ["setuptools>=77"]
     if installed == "wheel":
         packages.append(request.getfixturevalue("dist")[0])
     python, _ = environment(tmp_path / "venv", *packages, behind=behind)
-    if installed == "editable":
-        mode = ("--config-settings", "editable_mode=strict")
+    if installed != "wheel":
+        mode = ("--config-settings", "editable_mode=strict") * ("strict" in installed)
         run(python, "-m", "pip", "install", "-q", "--no-deps", *mode, "-e", copy)
     client = tmp_path / "client.py"
     shutil.copy(Path(__file__).with_name("strict_client.py"), client)
