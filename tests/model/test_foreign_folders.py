@@ -257,3 +257,23 @@ def test_a_link_to_a_folder_is_refused_and_a_link_to_a_file_is_read(tmp_path):
     (root / "3_Dense").symlink_to(hidden)
     with pytest.raises(InputError, match="3_Dense is a link to a folder"):
         check_folder(root, "sentence_transformers")
+
+
+def test_what_a_library_raises_about_texts_is_named_by_the_folder(
+    tmp_path, monkeypatch
+):
+    """Settings can pass at the opening and fail at the first text."""
+    opened = types.ModuleType("sentence_transformers")
+
+    class Opened:
+        def __init__(self, *arguments, **options):
+            pass
+
+        def encode(self, texts, **options):
+            raise ValueError("a chunk of 9 does not divide 4; pip install stranger")
+
+    opened.SentenceTransformer = Opened
+    monkeypatch.setitem(sys.modules, "sentence_transformers", opened)
+    model = ExternalModel(write(tmp_path, GOOD))
+    with pytest.raises(InputError, match=r"can use without the network \(ValueError\)"):
+        model.encode_posts(["the weir fails"])

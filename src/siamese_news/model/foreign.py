@@ -11,7 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,6 @@ def open_foreign(folder: str | Path, library: str, name: str, **options: Any) ->
     """
     root = check_folder(folder, library)
     os.environ.update(_OFFLINE)
-    package = library.replace("_", "-")
     try:
         loaded = getattr(importlib.import_module(library), name)
     except Exception as error:  # whatever its code raises
@@ -99,18 +98,25 @@ def open_foreign(folder: str | Path, library: str, name: str, **options: Any) ->
         raise InputError(f"{folder}: is a model of {problem}") from error
     if library == "sentence_transformers":
         _expect_in_weights(folder, root, _allocated, _COMPUTED)
-    try:
+    with library_errors(folder):
         if library == "model2vec":
             return loaded.from_pretrained(str(root))
         return loaded(
             str(root), trust_remote_code=False, local_files_only=True, **options
         )
+
+
+@contextmanager
+def library_errors(folder: str | Path) -> Iterator[None]:
+    """Turn whatever a library raises about a foreign model into an `InputError`."""
+    try:
+        yield
     except Exception as error:  # any of several libraries'
-        reason = " ".join(str(error).split())
+        reason = " ".join(str(error).split()) or type(error).__name__
         # A folder says what it requires, and libraries tell the user to install that.
         reason = type(error).__name__ if "pip" in reason else reason[:300]
         raise InputError(
-            f"{folder}: is not a folder that {package} can open without the network ({reason}); "
+            f"{folder}: is not a folder that its library can use without the network ({reason}); "
             "expected all files of a model that it saved"
         ) from error
 

@@ -19,7 +19,7 @@ from siamese_news.model.folder import (
     folder_sha256,
     read_folder,
 )
-from siamese_news.model.foreign import open_foreign
+from siamese_news.model.foreign import library_errors, open_foreign
 from siamese_news.model.star_model import StarModel
 from siamese_news.model.table import TableModel
 from siamese_news.model.text_model import PRETRAINED, TextModel
@@ -83,7 +83,8 @@ class ExternalModel:
         A model without it reads both sides alike.
         """
         encode = getattr(self._model, method, self._model.encode)
-        vectors = np.array(encode(list(texts), show_progress_bar=False), np.float32)
+        with library_errors(self.folder):
+            vectors = np.array(encode(list(texts), show_progress_bar=False), np.float32)
         # A text without a token is the mean of nothing to a static table in sentence-transformers.
         vectors[np.isnan(vectors).all(axis=-1)] = 0.0
         check_finite(str(self.folder), vectors)

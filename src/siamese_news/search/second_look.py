@@ -29,7 +29,7 @@ from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.lexical_head.options import Agreement, Smoothing
 from siamese_news.model.cached import cached_values
-from siamese_news.model.foreign import open_foreign
+from siamese_news.model.foreign import library_errors, open_foreign
 from siamese_news.model.loading import (
     ExternalModel,
     first_words,
@@ -328,9 +328,10 @@ def _pairs(folder: Path) -> Similar:
     )
 
     def predicted(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        scores = np.asarray(
-            model.predict(list(pairs), show_progress_bar=False), np.float32
-        )
+        with library_errors(folder):
+            scores = np.asarray(
+                model.predict(list(pairs), show_progress_bar=False), np.float32
+            )
         if scores.ndim > 1 and scores.shape[1] > 1:
             raise InputError(
                 f"{folder}: returns {scores.shape[1]} numbers for a pair; expected a cross-encoder "
