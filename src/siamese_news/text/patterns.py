@@ -145,7 +145,8 @@ _TO_LATIN = str.maketrans(
 _TO_CYRILLIC = str.maketrans("aekopcyxABEKMHOPCTYX", "аекорсухАВЕКМНОРСТУХ")
 _LONE = re.compile(r"(?<!\S)(?:\w (?=\w(?!\S))){2,}\w(?!\S)")
 _UNCUT = 20  # letters and blanks of several words with one blank between all letters
-_BLANKS = dict.fromkeys(map(ord, "\u00a0\u2007\u2009\u200a\u202f\u3000"), " ")
+_WIDE = " \u00a0\u2007\u2009\u200a\u202f\u3000"
+_BLANKS = dict.fromkeys(map(ord, _WIDE), " ")
 # Controls, bidi and other invisible signs, surrogates and non-characters go. A joiner stays where
 # it holds an emoji together, and the tags U+E0020.. stay for the flags.
 _INVISIBLE = re.compile(
@@ -212,7 +213,7 @@ def joined_letters(text: str) -> str:
         ('River   Asker', 'plan A is a plan')
     """
     if 3 * text.count(" ") <= len(text):
-        if text.isascii() or 3 * len(text.split()) <= len(text):
+        if text.isascii() or 3 * sum(map(text.count, _WIDE)) <= len(text):
             return text
         text = text.translate(_BLANKS)
     is_uncut = "  " not in text
