@@ -364,20 +364,64 @@ def test_a_subclass_gets_back_what_its_caller_gave(folder, tmp_path, caplog):
     assert opened.data["batching"]["articles_per_batch"] == 3
 
 
+class Mixed:
+    """Of another library: takes whatever comes, and passes it on."""
+
+    def __init__(self, *positional, extra=0, **options):
+        super().__init__(*positional, **options)
+        self.extra = extra
+
+
+class Idiomatic(Mixed, SiameseModule):
+    """Saves its arguments as those of Lightning's documentation."""
+
+    def __init__(self, *sizes, table=None, **options):
+        super().__init__("bag_idf", **options)
+        self.save_hyperparameters()
+        self.sizes = sizes
+
+
+class IdiomaticData(SiameseDataModule):
+    def __init__(self, data, table=None, **options):
+        super().__init__(data, **options)
+        self.save_hyperparameters()
+
+
+def test_objects_that_a_subclass_saves_itself_close_no_checkpoint(folder, tmp_path):
+    module = Idiomatic(
+        5, 6, table=np.ones(3), extra=7, lr=0.25, vectors=vectors_of(folder)
+    )
+    data = IdiomaticData(folder / "pairs.csv", table=Kind.SMALL)
+    trainer = trainer_of(tmp_path, max_epochs=1, limit_val_batches=0)
+    trainer.fit(module, datamodule=data)
+    trainer.save_checkpoint(tmp_path / "own.ckpt")
+    loaded = Idiomatic.load_from_checkpoint(tmp_path / "own.ckpt", table="mine")
+    assert (loaded.sizes, loaded.extra, loaded.lr) == ((5, 6), 7, 0.25)
+    opened = IdiomaticData.load_from_checkpoint(
+        tmp_path / "own.ckpt", data=folder / "pairs.csv"
+    )
+    assert opened.data == data.data
+
+
 def test_options_of_omegaconf_are_plain_values(folder, tmp_path):
     loss = {"_target_": "pytorch_metric_learning.losses.NTXentLoss"}
     target = "siamese_news.training.objective.SiameseObjective"
     options = OmegaConf.create(
         {
-            "objective": {"_target_": target, "loss": loss},
+            "objective": {"_target_": target, "loss": loss, "matryoshka": [2]},
+            "batching": {"articles_per_batch": 2},
+            "train": [{"folder": "stories", "split": "train"}],
             "vectors": vectors_of(folder),
             "names": ["x", "${..lr}"],
             "lr": 0.25,
         }
     )
+    described = {name: options.pop(name) for name in ("batching", "train")}
+    assert SiameseDataModule("stories", **described).sizes().startswith("train 28")
     module = Weighted(**(_gru(folder) | dict(options)))
     loaded = Weighted.load_from_checkpoint(_checkpoint(module, folder, tmp_path))
     assert (loaded.names, loaded.lr) == (["x", 0.25], 0.25)
+    assert loaded.objective.matryoshka == [2]
     assert type(loaded.objective.loss).__name__ == "NTXentLoss"
 
 

@@ -230,6 +230,9 @@ class SiameseModule(KeepsArguments, pl.LightningModule):
         saved = checkpoint["hyper_parameters"]
         made_with = checkpoint[KEY]
         arguments: dict[str, Any] = made_with["arguments"]
+        parameters = signature(cls).parameters.values()
+        many = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
+        positional = arguments.pop(many, ())
         if lost := sorted(arguments.keys() - {*names, *_OF_MODEL}):
             log.warning(
                 "%s: was saved with %s, which %s does not take; open it with its own class",
@@ -251,7 +254,7 @@ class SiameseModule(KeepsArguments, pl.LightningModule):
             if name in names or declared.get(name, SiameseModule) is not SiameseModule
         } | options
         try:
-            module = cls(**values)
+            module = cls(*positional, **values)
         except TypeError as error:
             raise InputError(
                 f"load_from_checkpoint: {cls.__name__} takes other arguments than those in the "
@@ -271,6 +274,9 @@ class SiameseModule(KeepsArguments, pl.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add what builds the model again, and what this module was made with."""
+        # A subclass, or its data module, may have saved objects, which nothing could open.
+        for key in ("hyper_parameters", "datamodule_hyper_parameters"):
+            checkpoint[key] = plain_values(checkpoint.get(key, {}))
         made_with = {"arguments": self.arguments, "objects": self.objects}
         checkpoint[KEY] = content_of(self.model) | made_with
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import resources
-from inspect import signature, stack
+from inspect import Parameter, signature, stack
 from typing import Any, Self, cast
 
 import numpy as np
@@ -95,7 +95,8 @@ def options_of(subclass: type, base: type) -> dict[str, type]:
         if "__init__" not in vars(ancestor):
             continue
         parameters = list(signature(ancestor).parameters.values())
-        own = {p.name: ancestor for p in parameters if p.kind is not p.VAR_KEYWORD}
+        open_ended = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+        own = {p.name: ancestor for p in parameters if p.kind not in open_ended}
         names = own | names
         if ancestor is base or not any(p.kind is p.VAR_KEYWORD for p in parameters):
             break
@@ -143,6 +144,8 @@ def merged(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
     result = dict(options)
     for name, value in changes.items():
         original = result.get(name)
+        if OmegaConf.is_config(value):
+            value = OmegaConf.to_container(value, resolve=True)
         are_mappings = isinstance(original, Mapping) and isinstance(value, Mapping)
         differs = are_mappings and "_target_" not in value
         result[name] = merged(original, value) if differs else value  # type: ignore[arg-type]
