@@ -73,7 +73,7 @@ def both(tokenizer=None, unknown="hash", most=1 << 18, words=WORDS, stop_words=N
 
 
 def alone(ids, **options):
-    """The table of a function of chunks, without words that the loop would know."""
+    """The table of a function of chunks; the loop leaves those beyond ASCII to it."""
     return ChunkTable(ids, Reading([], "hash", None, Tokenizer().shapes), **options)
 
 
@@ -101,12 +101,13 @@ texts = st.lists(
     st.sampled_from(["drop", "hash", "gap"]),
     st.sampled_from([1, 2, 5, 1 << 18]),
     st.sampled_from([4, 1 << 21]),
+    st.sampled_from([WORDS, None]),
 )
 @settings(deadline=None)
 def test_it_gives_the_ids_that_python_gives(
-    calls, urls, mentions, unknown, most, batch_bytes
+    calls, urls, mentions, unknown, most, batch_bytes, words
 ):
-    tokenizer = Tokenizer(words=WORDS, urls=urls, mentions=mentions)
+    tokenizer = Tokenizer(words=words, urls=urls, mentions=mentions)
     table, reference = both(tokenizer, unknown, most)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunk_table, "_BATCH", batch_bytes)
@@ -221,11 +222,11 @@ def test_chunks_are_forgotten_when_there_are_too_many():
         return [-len(chunk)], {}
 
     table = alone(ids, capacity=4)
-    for text in ("the river the river", "a flood", "the boat", "the river"):
+    for text in ("thé rivér thé rivér", "à flöod", "thé böat", "thé rivér"):
         assert (-table.of([text], LONGEST).flat).tolist() == list(
             map(len, text.split())
         )
-    assert tokenized == ["the", "river", "a", "flood", "the", "boat", "river"]
+    assert tokenized == ["thé", "rivér", "à", "flöod", "thé", "böat", "rivér"]
     assert len(table) <= 4
 
 
@@ -240,7 +241,7 @@ def test_long_chunks_are_bounded_too():
 def test_chunks_of_very_many_tokens_are_bounded_too():
     table = alone(lambda chunk: ([-1] * 50, {}), capacity=40)
     for _ in range(9):
-        table.of(["a b c d", "e f"], LONGEST)
+        table.of(["ä ß ç d", "é f"], LONGEST)
         assert len(table._ids.flat) < 1_000
 
 
@@ -338,7 +339,7 @@ def check_reading(chunks, unknown="hash", stop_words=STOP_WORDS, **options):
     """That the loop reads chunks as the tokenizer does; return the share that it left to Python."""
     model = open_model()
     words = model.vocabulary.words
-    tokenizer = Tokenizer(words=words, **options)
+    tokenizer = Tokenizer(**{"words": words, **options})
     table, reference = both(tokenizer, unknown, words=words, stop_words=stop_words)
     asked = []
     tokenize = table._tokenize
@@ -353,6 +354,8 @@ def test_generated_chunks_are_read_as_the_tokenizer_reads_them():
     for unknown in ("hash", "drop", "gap"):
         assert check_reading(chunks[:2_000], unknown, None) < 0.4
     assert check_reading(chunks[:2_000], numbers="mark") < 0.6
+    # A tokenizer that knows no words, as that of keywords.
+    assert check_reading(chunks, "gap", None, words=None, hashtags="keep") < 0.4
 
 
 @pytest.mark.slow
@@ -360,6 +363,7 @@ def test_very_many_generated_chunks_are_read_as_the_tokenizer_reads_them():
     chunks = list(generated_chunks(open_model(), 100_000, seed=1))
     assert check_reading(chunks) < 0.4
     check_reading(chunks, "gap", None)
+    check_reading(chunks, "gap", None, words=None, hashtags="keep")
 
 
 def test_every_text_of_the_repository_is_read_as_the_tokenizer_reads_it():

@@ -95,7 +95,7 @@ class _Reader(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in "words flags ids".split()),
         *(
             (name, ctypes.c_int64)
-            for name in "known missing content numbers abbreviation".split()
+            for name in "known missing content numbers abbreviation whole".split()
         ),
         *(
             (name, ctypes.c_void_p)
@@ -108,7 +108,8 @@ class _Reader(ctypes.Structure):
 class _ChunkReader:
     """The token ids of plain chunks, by the loop."""
 
-    def __init__(self, reading: Reading, ranks: Mapping[str, int]) -> None:
+    def __init__(self, reading: Reading) -> None:
+        ranks = reading.shapes.ranks or {}
         stop_words = reading.stop_words or ()
         keys = list(dict.fromkeys(chain(reading.words, ranks, stop_words)))
         self._table = WordTable(keys)
@@ -125,6 +126,7 @@ class _ChunkReader:
             "content": reading.stop_words is not None,
             "numbers": reading.shapes.keeps_numbers,
             "abbreviation": reading.shapes.longest_abbreviation,
+            "whole": reading.shapes.ranks is None,
         }
 
     def of(
@@ -183,9 +185,7 @@ class ChunkTable:
             ends=self._ends.ctypes.data,
             most=capacity,
         )
-        self._reader = None
-        if shapes.ranks is not None:
-            self._reader = _ChunkReader(reading, shapes.ranks)
+        self._reader = _ChunkReader(reading)
         self._ids = TokenIds.of([])  # of each number
         self._unknown: dict[int, str] = {}
         self._lock = Lock()
@@ -244,11 +244,8 @@ class ChunkTable:
 
     def _new(self, content: bytes, starts: Ids, ends: Ids, batch: _Batch) -> TokenIds:
         """The token ids of new chunks, in their order."""
-        ids = TokenIds(np.empty(0, np.int64), np.zeros(batch.news + 1, np.int64))
-        refused = np.ones(batch.news, np.bool_)
-        if self._reader is not None:
-            ids, refused, words = self._reader.of(len(content), batch)
-            self._unknown |= words
+        ids, refused, words = self._reader.of(len(content), batch)
+        self._unknown |= words
         lists: list[Ids] = []
         refused_rows = np.flatnonzero(refused)
         for row in refused_rows.tolist():

@@ -196,6 +196,7 @@ typedef struct {
     int64_t known, missing;  /* a hashed word has the id known + its hash */
     int64_t content, numbers; /* whether signs are left out, and whether numbers stay as they are */
     int64_t abbreviation;    /* as in Chunks */
+    int64_t whole;           /* whether no word is known to the tokenizer, which keeps all whole */
     uint8_t *lowered;        /* (bytes,) new chunks in lower case, each where it is in the batch */
     int64_t *flat, *ends;    /* (bytes,) the token ids of new chunks; (news,) where each chunk's end */
     uint8_t *refused;        /* (news,) whether Python has to read it */
@@ -304,6 +305,7 @@ static int read_short(Reader *r, const uint8_t *word, int64_t length) {
 /* Tokenizer._joined. */
 static int read_joined(Reader *r, const uint8_t *word, int64_t length) {
     while (length && word[length - 1] == '_') length--;
+    if (r->whole) return read_short(r, word, length);
     if (is_ranked(r, word, length)) return read_token(r, word, length);
     int64_t parts = 0, start = 0;
     for (int twice = 0; twice < 2; twice++) { /* count the parts, then read them */
