@@ -4,6 +4,7 @@ import gzip
 import json
 
 import pytest
+import zstandard
 
 from siamese_news.data.readers import open_posts
 from siamese_news.data.readers.rows import Share
@@ -141,3 +142,26 @@ def test_short_ids_need_the_same_time_and_author(tmp_path, split):
     written(tmp_path / "a.jsonl", rows[:2])
     written(tmp_path / "b.jsonl", rows[2:])
     assert texts(open_posts(tmp_path))["b.jsonl/1"] == "the riber"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_edits_of_reddit_are_numbers(tmp_path, packed):
+    """Its packed dumps, which have each post once, are not read for them."""
+    comment = {"id": "k3x9", "subreddit": "tansy", "created_utc": 1_790_000_000}
+    rows = [
+        {**comment, "body": body, "edited": edited}
+        for body, edited in (
+            ("old", False),
+            ("new", 1_790_000_900.0),
+            ("older", 1_790_000_100),
+        )
+    ]
+    path = written(tmp_path / "c.jsonl", rows)
+    if packed:
+        data = zstandard.ZstdCompressor().compress(path.read_bytes())
+        path = tmp_path / "c.zst"
+        path.write_bytes(data)
+    stream = open_posts([path])
+    assert texts(stream) == {"t1_k3x9": "old" if packed else "new"}
+    reasons = {"duplicate id": 2} if packed else {"older version": 2}
+    assert stream.counts.reasons == reasons

@@ -47,7 +47,7 @@ from siamese_news.data.readers.inner_posts import inner_posts, with_inner_posts
 from siamese_news.data.readers.inputs import Input, plain_suffix
 from siamese_news.data.readers.known_formats import known_format, known_table
 from siamese_news.data.readers.long_tweets import long_texts, with_long_texts
-from siamese_news.data.readers.platforms import ARCHIVE
+from siamese_news.data.readers.platforms import ARCHIVE, REDDIT
 from siamese_news.data.readers.values import dated, put
 from siamese_news.data.readers.values import replace as replace_value
 from siamese_news.data.readers.xml_comments import comment_element, xml_rows
@@ -174,6 +174,9 @@ class Detected:
         """The field with the last edit of a post; empty if the format has none."""
         if fields := self.fields or self.flat:
             return fields.metadata.get("edited_at", "")
+        # The monthly dumps are large, and have each post once.
+        if self.packed == "zst" and self.format == REDDIT:
+            return ""
         return self.known_format.edited if self.known_format else ""
 
     @property

@@ -168,6 +168,7 @@ def from_v1(record: Record) -> Converted:
 
 
 ARCHIVE = "Twitter archive"
+REDDIT = "Reddit dump"
 
 
 @_known(
@@ -437,13 +438,14 @@ def _full_name(value: Any, kind: str) -> Any:
 
 
 @_known(
-    "Reddit dump",
+    REDDIT,
     "`subreddit` with `body` or `selftext`, as in the monthly `.zst` files",
     "body, title + selftext",
     "id",
     matches=lambda record: (
         "subreddit" in record and ("body" in record or "selftext" in record)
     ),
+    edited="edited",
 )
 def _from_reddit(record: Record) -> Converted:
     """The post of a comment or submission, unless its text is deleted.
@@ -475,7 +477,8 @@ def _from_reddit(record: Record) -> Converted:
         full,
         unescaped(text),
         record,
-        "created_at=created_utc author retweet_of=crosspost_parent channel=subreddit",
+        "created_at=created_utc edited_at=edited author retweet_of=crosspost_parent "
+        "channel=subreddit",
         reply_to=parent,
         thread=thread,
         url=None if comment or record.get("is_self") else record.get("url"),
