@@ -161,6 +161,9 @@ def test_the_columns_of_a_table_have_names_of_their_own(tmp_path):
         InputError, match=r"(?s)no column 'article'.*data\.columns={article"
     ):
         SiameseDataModule(path).sizes()
+    for wrong in (1, None, "headline"):
+        with pytest.raises(InputError, match="expected the name of another column for"):
+            read_pairs(path, {**names, "post": wrong})
     (tmp_path / "beir").mkdir()
     with pytest.raises(
         InputError, match="is not a table, so it has no columns to name"

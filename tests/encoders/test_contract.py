@@ -132,6 +132,8 @@ def test_masks_of_other_frameworks_mean_the_same(encoder, texts):
     right = encoder(embeddings, mask, weights)
     for kind in (torch.int64, torch.uint8, torch.float32, torch.float64):
         assert torch.equal(encoder(embeddings, mask.to(kind), weights), right)
+    for other in (mask.numpy(), mask.int().tolist()):
+        assert torch.equal(encoder(embeddings, other, weights), right)
 
     turned = [part.flip(1) for part in (embeddings, mask, weights)]
     reversed_ = [part.clone() for part in (embeddings, mask, weights)]

@@ -114,6 +114,11 @@ def _our_names(table: Path, columns: Mapping[str, str]) -> dict[str, str]:
         raise InputError(
             f"data.columns has {', '.join(unknown)}; expected among {', '.join(_COLUMNS)}"
         )
+    distinct = {normal(name) for name in columns.values() if isinstance(name, str)}
+    if len(distinct) < len(columns):
+        raise InputError(
+            f"data.columns={dict(columns)}: expected the name of another column for each"
+        )
     in_file = [normal(name) for name in _layout(table).names]
     refuse_repeated(in_file, in_file, f"{table}:1")
     names = {name: name for name in in_file}

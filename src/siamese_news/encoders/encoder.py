@@ -231,9 +231,13 @@ class Encoder(nn.Module):
 def real_tokens(embeddings: Tensor, mask: Tensor) -> Tensor:
     """A mask (B, S) of 0 and 1 of any type as bool; embeddings (B, S, E) have its shape.
 
+    It may be an array of numpy or a list of lists, too.
+
     Raises:
         InputError: it has another shape, or other values.
     """
+    if not isinstance(mask, Tensor):
+        mask = torch.as_tensor(mask, device=embeddings.device)
     if not is_traced() and mask.shape != embeddings.shape[:2]:
         raise InputError(
             f"the mask has the shape {tuple(mask.shape)}, the embeddings {tuple(embeddings.shape)}; "
