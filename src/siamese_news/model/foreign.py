@@ -181,7 +181,7 @@ def _declared(path: Path) -> int:
         for key, value in _pairs(json.loads(path.read_bytes())):
             if type(value) is int:
                 numbers[key] = max(numbers[key], abs(value))
-                limits = [most for word, most in _MOST_OBJECTS.items() if word in key]
+                limits = [limit for word, limit in _MOST_OBJECTS.items() if word in key]
                 if limits and abs(value) > limits[0]:
                     return abs(value) * _LARGEST
     sizes = ([numbers[name] or 1 for name in names] for names in _ARRAYS)
@@ -236,12 +236,12 @@ def _problem(path: Path) -> str:
         settings = json.loads(path.read_bytes())
     if name == "modules.json":
         modules = settings if isinstance(settings, list) else [settings]
-        places = [
+        paths = [
             str(module.get("path", number))
             for number, module in enumerate(modules)
             if isinstance(module, dict)
         ]
-        if len(set(places)) < len(places):
+        if len(set(paths)) < len(paths):
             return "names one place for several modules, and each of them would load it"
         for module in modules:
             kind, module_path = (

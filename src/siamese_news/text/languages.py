@@ -71,7 +71,7 @@ def languages_of(texts: Sequence[str]) -> list[str | None]:
     texts = [" ".join(_NOISE.sub(" ", text).split()) for text in texts]
     long_enough = list(map(_is_long_enough, texts))
     detected = iter(_detector().told(list(compress(texts, long_enough)), _SURE))
-    return [next(detected) if asked else None for asked in long_enough]
+    return [next(detected) if is_long else None for is_long in long_enough]
 
 
 def _is_long_enough(words: str) -> bool:
@@ -90,8 +90,8 @@ def language_of_seed(text: str) -> str | None:
         return None
     words = _WORD.findall(text.lower())
     latin = sum(map(str.isascii, words)) > len(words) / 2
-    least = _SURE_OF_A_SEED if latin else _SURE
-    (code,) = _detector().told([_NOISE.sub(" ", text)], least)
+    minimum = _SURE_OF_A_SEED if latin else _SURE
+    (code,) = _detector().told([_NOISE.sub(" ", text)], minimum)
     return None if code == BACKGROUND else code
 
 
@@ -116,12 +116,12 @@ def other_languages(texts: Sequence[Sequence[str]], language: str) -> list[str |
     """
     known_words = function_words(language)
     different = map(set, texts)
-    asked = [
+    unlike_seed = [
         len(words) >= _FEW_WORDS and words.isdisjoint(known_words)
         for words in different
     ]
-    detected = iter(languages_of(list(map(" ".join, compress(texts, asked)))))
-    codes = [next(detected) if is_asked else None for is_asked in asked]
+    detected = iter(languages_of(list(map(" ".join, compress(texts, unlike_seed)))))
+    codes = [next(detected) if is_unlike else None for is_unlike in unlike_seed]
     return [None if code == language else code for code in codes]
 
 
@@ -181,22 +181,22 @@ def _detector() -> Any:
             tables = (self.tk_nextmove, self.tk_row, self._feature_of)
             self._automaton = [table.buffer_info()[0] for table in tables]
 
-        def told(self, texts: Sequence[str], least: float) -> list[str | None]:
-            """The language of each text; None where its probability is below `least`."""
+        def told(self, texts: Sequence[str], minimum: float) -> list[str | None]:
+            """The language of each text; None where its probability is below `minimum`."""
             # The package normalizes as well, but in quadratic time.
             texts = [normalized("NFC", " ".join(text.split())) for text in texts]
             answers: Iterator[tuple[str, float]] = map(self.classify, texts)
             if loops is not None and texts:
-                answers = self._classified(texts, least)
+                answers = self._classified(texts, minimum)
             return [
-                None if probability < least or code in ("zxx", "und") else str(code)
+                None if probability < minimum or code in ("zxx", "und") else str(code)
                 for code, probability in answers
             ]
 
         def _classified(
-            self, texts: Sequence[str], least: float
+            self, texts: Sequence[str], minimum: float
         ) -> Iterator[tuple[str, float]]:
-            """`classify` each text, to more digits only where `least` is near."""
+            """`classify` each text, to more digits only where `minimum` is near."""
             encoded = list(map(self._encode, texts))
             lengths = np.array(list(map(len, encoded)), np.int64)
             scores = np.empty((len(texts), len(self.nb_classes)), np.float32)
@@ -228,7 +228,7 @@ def _detector() -> Any:
             for text, label, probability in zip(
                 texts, best, scores.max(axis=1).tolist(), strict=True
             ):
-                if abs(probability - least) < _ROUNDING:
+                if abs(probability - minimum) < _ROUNDING:
                     yield self.classify(text)
                 else:
                     yield self.nb_classes[label], probability

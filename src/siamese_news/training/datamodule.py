@@ -334,8 +334,8 @@ class SiameseDataModule(KeepsArguments, pl.LightningDataModule):
         declared = options_of(type(self), SiameseDataModule)
         names = {*self.arguments, *self.objects}
         names &= {n for n in declared if declared[n] is SiameseDataModule}
-        used = {"data": self.data, "vectors": vectors, "tokenizer": tokenizer}
-        values = self.arguments | {n: v for n, v in used.items() if n in names}
+        attributes = {"data": self.data, "vectors": vectors, "tokenizer": tokenizer}
+        values = self.arguments | {n: v for n, v in attributes.items() if n in names}
         in_data = options if "data" in names else ()
         # Lightning refuses values that differ from the module's, such as None.
         absent = {name for name, value in values.items() if value is None}.union(

@@ -231,8 +231,8 @@ class SiameseModule(KeepsArguments, pl.LightningModule):
         made_with = checkpoint[KEY]
         arguments: dict[str, Any] = made_with["arguments"]
         parameters = signature(cls).parameters.values()
-        many = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
-        positional = arguments.pop(many, ())
+        variadic = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
+        positional = arguments.pop(variadic, ())
         if lost := sorted(arguments.keys() - {*names, *_OF_MODEL}):
             log.warning(
                 "%s: was saved with %s, which %s does not take; open it with its own class",

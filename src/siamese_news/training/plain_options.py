@@ -40,16 +40,16 @@ class KeepsArguments:
     arguments: dict[str, Any]
     objects: list[str]
 
-    def __new__(cls, *positional: Any, **named: Any) -> Self:
+    def __new__(cls, *positional: Any, **keywords: Any) -> Self:
         """Called before any constructor."""
         instance = super().__new__(cls)
         made_by = signature(instance.__init__)  # type: ignore[misc]
         parameters = made_by.parameters.values()
         defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         with suppress(TypeError):  # the constructor says that there are too many
-            named |= made_by.bind_partial(*positional).arguments
-        instance.arguments = plain_values(defaults | named)
-        instance.objects = sorted(named.keys() - instance.arguments.keys())
+            keywords |= made_by.bind_partial(*positional).arguments
+        instance.arguments = plain_values(defaults | keywords)
+        instance.objects = sorted(keywords.keys() - instance.arguments.keys())
         return instance
 
 
@@ -96,8 +96,8 @@ def options_of(subclass: type, base: type) -> dict[str, type]:
             continue
         parameters = list(signature(ancestor).parameters.values())
         open_ended = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-        own = {p.name: ancestor for p in parameters if p.kind not in open_ended}
-        names = own | names
+        introduced = {p.name: ancestor for p in parameters if p.kind not in open_ended}
+        names = introduced | names
         if ancestor is base or not any(p.kind is p.VAR_KEYWORD for p in parameters):
             break
     return names

@@ -107,8 +107,8 @@ def first_set(
     precision = float(1 - _MARGIN * (1 - target))
     good = np.flatnonzero(np.cumsum(relevance) >= precision * posts)
     likely = int(good[-1]) + 1 if len(good) else 0
-    part = _PART * _TELLING / (budget * (1 - target))
-    return max(minimum, min(int(part * likely), _POSTS_A_LABEL * budget))
+    share = _PART * _TELLING / (budget * (1 - target))
+    return max(minimum, min(int(share * likely), _POSTS_A_LABEL * budget))
 
 
 def planned_nulls(
