@@ -98,3 +98,18 @@ def test_too_many_seeds_are_refused_from_their_number(tmp_path, monkeypatch):
     assert "31 seed articles came, expected 30 at most" in done.output
     assert "are articles and posts exchanged?" in done.output
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_notice"),
+    [
+        ("Net 960,143 dlrs vs 1,404 dlrs", False),
+        ("Revs 404,345 vs 8", False),
+        ("Prices fell by 404 points.", False),
+        ("404\nWe lost this page", True),
+        ("Oops! Error 404", True),
+    ],
+)
+def test_a_number_is_no_notice(tmp_path, text, is_notice):
+    (tmp_path / "a.txt").write_text(text)
+    assert bool(stub_remarks(read_articles([tmp_path / "a.txt"]))) == is_notice

@@ -38,10 +38,12 @@ _PAYWALL = re.compile(
     r"|riservato agli abbonati|abbonati per|exclusivo para assinantes|assine para",
     re.IGNORECASE,
 )
-# And of pages that came instead of an article.
+# And of pages that came instead of an article. Of 23,831 such articles of all data sets, two have one
+# (a lead about privacy, and a page that did ask for cookies).
 _NO_ARTICLE = re.compile(
-    r"(?:page|article) (?:was )?not found|\b404\b|access (?:is )?denied|are you (?:a robot|human)"
-    r"|captcha|verify (?:that )?you are (?:a )?human|enable javascript|unusual traffic"
+    r"(?:page|article) (?:was )?not found|(?:error|http)[ -]?404\b|\A\W*404\b(?![,.]\d)"
+    r"|access (?:is )?denied|are you (?:a robot|human)|captcha|verify (?:that )?you are (?:a )?human"
+    r"|enable javascript|unusual traffic"
     r"|(?:accept|use[sd]?|value) .{0,30}\b(?:cookies|privacy)\b|your (?:privacy|consent) choices"
     r"|seite nicht gefunden|page introuvable|página no encontrada|wir verwenden cookies"
     r"|nous utilisons des cookies|utilizamos cookies|(?:verwendung|einsatz|gebrauch) von cookies"
