@@ -349,7 +349,9 @@ def test_a_subclass_gets_back_what_its_caller_gave(folder, tmp_path, caplog):
     assert "was made with objects as table, which no checkpoint holds" in caplog.text
     module = Doubled(np.ones(2), vectors=vectors_of(folder))
     path = _checkpoint(module, folder, tmp_path)
-    with pytest.raises(InputError, match="Doubled takes .* or more of them .*'size'"):
+    with pytest.raises(
+        InputError, match="Doubled takes .* options given here .*'size'"
+    ):
         Doubled.load_from_checkpoint(path)
 
     described = {"folder": str(folder / "pairs.csv")}

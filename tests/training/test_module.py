@@ -181,6 +181,8 @@ def test_a_mapping_without_a_class_has_what_differs(folder):  # noqa: F811
         ({"optimizer": {"lr": "high"}}, "task.optimizer.lr=high: expected a number"),
         ({"schedule": {"warmup": 0.1}}, "task.schedule: names no class"),
         ({"vectors": {"sauce": "x"}}, "vectors.sauce: is unknown"),
+        ({"tokenizer": {"emoji": "drop"}}, "tokenizer.emoji: is unknown"),
+        ({"limits": {"posts": 30}}, "limits.posts is unknown"),
         ({"encoder": {"heads": 3}}, "encoder is {'heads': 3}; expected the name"),
     ):
         with pytest.raises(InputError, match=message):

@@ -176,6 +176,11 @@ Tokens = TypeVar("Tokens", list[str], np.ndarray)
 
 def check_limits(limits: Mapping[str, Any], location: str = "limits") -> None:
     """Refuse limits of another form than `truncate` reads; `location` begins the message."""
+    for name in limits:
+        if name not in ("article_tokens", "post_tokens", "keep"):
+            raise InputError(
+                f"{location}.{name} is unknown; expected article_tokens, post_tokens or keep"
+            )
     if limits["keep"] not in ("first", "last"):
         raise InputError(
             f"{location}.keep is {limits['keep']!r}, expected 'first' or 'last'"

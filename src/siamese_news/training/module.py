@@ -150,6 +150,9 @@ class SiameseModule(KeepsArguments, pl.LightningModule):
         self._untaught = model is None
         if model is None:
             words = tokenizer or options["tokenizer"]
+            named = {"_target_": "siamese_news.text.Tokenizer", **words}
+            for complaint in complaints("SiameseModule: tokenizer", named, Any):
+                raise InputError(complaint)
             token_limits = {**options["limits"], **(limits or {})}
             text = build_text(options["vectors"], words)
             model = build_model({**options, "data": {"limits": token_limits}}, text, ())
@@ -258,7 +261,7 @@ class SiameseModule(KeepsArguments, pl.LightningModule):
         except TypeError as error:
             raise InputError(
                 f"load_from_checkpoint: {cls.__name__} takes other arguments than those in the "
-                f"checkpoint, or more of them ({error})"
+                f"checkpoint with the options given here ({error})"
             ) from error
         if "model" not in values:  # a subclass that makes its model itself
             module.on_load_checkpoint(checkpoint)
