@@ -4,6 +4,7 @@ import json
 import sys
 import types
 
+import numpy as np
 import pytest
 
 from siamese_news.errors import InputError
@@ -270,10 +271,13 @@ def test_what_a_library_raises_about_texts_is_named_by_the_folder(
             pass
 
         def encode(self, texts, **options):
+            if "empty" in texts:  # as with a truncate_dim of 0
+                return np.empty((len(texts), 0), np.float32)
             raise ValueError("a chunk of 9 does not divide 4; pip install stranger")
 
     opened.SentenceTransformer = Opened
     monkeypatch.setitem(sys.modules, "sentence_transformers", opened)
     model = ExternalModel(write(tmp_path, GOOD))
-    with pytest.raises(InputError, match=r"can use without the network \(ValueError\)"):
-        model.encode_posts(["the weir fails"])
+    for text, reason in (("the weir fails", "ValueError"), ("empty", "its vectors .*")):
+        with pytest.raises(InputError, match=rf"without the network \({reason}\)"):
+            model.encode_posts([text])

@@ -260,7 +260,7 @@ def _records(source: Input) -> Records:
     elif suffix in PARQUET:
         yield from _parquet(source)
     else:
-        with open_binary(path) as stream:
+        with open_binary(path) as stream, reading(name):
             refuse_foreign(name, stream.read(2**10))
         raise InputError(
             f"{name}: ends in '{suffix}', expected {', '.join(SUFFIXES)} "
@@ -287,7 +287,7 @@ def _sniffed(path: Path, name: str) -> str:
     """The suffix for the content of a pipe: JSON lines, a web page or a text."""
     if not path.stat().st_size:
         raise InputError(f"{name}: is empty, expected an article")
-    with open_binary(path) as stream:
+    with open_binary(path) as stream, reading(name):
         start = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith(b"{"):
         return ".jsonl"

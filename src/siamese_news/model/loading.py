@@ -85,6 +85,8 @@ class ExternalModel:
         encode = getattr(self._model, method, self._model.encode)
         with library_errors(self.folder):
             vectors = np.array(encode(list(texts), show_progress_bar=False), np.float32)
+            if len(texts) and not vectors.size:
+                raise ValueError("its vectors have no numbers")
         # A text without a token is the mean of nothing to a static table in sentence-transformers.
         vectors[np.isnan(vectors).all(axis=-1)] = 0.0
         check_finite(str(self.folder), vectors)

@@ -139,10 +139,11 @@ def test_unpacking_has_one_error(tmp_path, packing):
 
 
 @pytest.mark.parametrize("packing", PACK)
-def test_a_damaged_article_is_refused(tmp_path, packing):
-    path = tmp_path / f"a.txt.{packing}"
+@pytest.mark.parametrize("ending", [".txt", ".csv", ".html", ".sav", ""])
+def test_a_damaged_article_is_refused(tmp_path, packing, ending):
+    path = tmp_path / f"a{ending}.{packing}"
     data = PACK[packing](CONTENTS["csv"].encode())
-    path.write_bytes(data[: len(data) // 2])
+    path.write_bytes(data[: 12 if ending in ("", ".sav") else len(data) // 2])
     with pytest.raises(InputError, match="damaged or cut off"):
         read_articles(path)
 

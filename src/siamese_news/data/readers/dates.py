@@ -29,11 +29,14 @@ _CLOCK = re.compile(
     r"(?<!\d)([01]?\d|2[0-4])(?::| ?h ?)([0-5]?\d)(?!\d)(?:[:.](\d\d)(?:\.\d+)?)?",
     re.I,
 )
-# Without these words, ``14.05`` is the fourteenth of May.
-_POINTED = re.compile(r"\b(?:klo|kl\.?|pukul|ore|um) (\d{1,2})\.(\d\d)(?![.\d])", re.I)
+# Without these words or a year before it, ``14.05`` is the fourteenth of May.
+_POINTED = re.compile(
+    r"(?:\b(?:klo|kl\.?|pukul|ore|um)|(?<=\d{4}),?) (\d{1,2})\.(\d\d)(?:\.(\d\d))?(?![.\d])",
+    re.I,
+)
 _AM, _PM = "am", "pm"
 # Names of the halves of a day that dateparser lacks, and those that are other words elsewhere.
-_HALVES = {_AM: {"上午", "午前"}, _PM: {"下午", "午後", "午后"}}
+_HALVES = {_AM: {"上午", "午前"}, _PM: {"下午", "午後", "午后", "du."}}
 _NO_HALVES = {"de", "du", "em", "in", "to"}
 # Only after a clock: the 2026 of 13-11-2026 is a year.
 _OFFSET = re.compile(
@@ -83,7 +86,10 @@ def written_date(text: str, order: str = "") -> datetime:
         )
         text = "".join(c if digit is None else str(digit) for c, digit in pairs)
         text = " ".join(re.sub(r"- +", "-", text.translate(_EAST_ASIAN)).split())
-    text = _POINTED.sub(r"\1:\2", _VIETNAMESE.sub(r"\1.\2.\3", text))
+    text = _POINTED.sub(
+        lambda match: " " + ":".join(filter(None, match.groups())),
+        _VIETNAMESE.sub(r"\1.\2.\3", text),
+    )
     zone = None
     if offset := _OFFSET.search(text):
         zone = datetime.strptime(offset[2], "%z").tzinfo
