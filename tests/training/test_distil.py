@@ -457,7 +457,7 @@ def test_a_new_student_has_the_name_of_the_command_line(run, tmp_path):
 
 def test_a_folder_that_is_no_teacher_is_named(tmp_path):
     pytest.importorskip("sentence_transformers", reason="the extra [bench]")
-    with pytest.raises(InputError, match=r"nothing: is not a folder that sen"):
+    with pytest.raises(InputError, match=r"nothing: is not a folder that its library"):
         (tmp_path / "nothing").mkdir()
         teacher.teacher_vectors(["a flood"], source=str(tmp_path / "nothing"))
 

@@ -152,8 +152,9 @@ def test_a_plan_without_criteria_gets_none_later(folder):
 
 
 def test_goals_without_criteria_leave_them_open(folder):
-    begin(folder, None, find=2)
-    assert not begin(folder, None, find=2, criteria="about the storm").fixes_criteria
+    assert not begin(folder, None, find=2).fixes_criteria
+    storm = begin(folder, None, name="b", find=2, criteria="about the storm")
+    assert storm.fixes_criteria
 
 
 def test_other_criteria_in_python(folder):

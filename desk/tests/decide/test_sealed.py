@@ -278,6 +278,7 @@ def test_a_value_of_another_type_at_any_place_of_a_plan_is_refused(certified):
         "same_labels",
         "other_criteria",
         "other_posts",
+        "unknown",
     }
     for place in [place for place in places(plan) if not free & {*place}]:
         value = at(plan, place)

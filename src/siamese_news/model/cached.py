@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
+from siamese_news.model.foreign import reason_of
 from siamese_news.model.loading import folder_hash
 from siamese_news.utils.cache import cache_folder, is_trusted, private_folder
 
@@ -70,12 +71,16 @@ def cached_values(
             ):
                 try:
                     values = compute([new[key] for key in batch]).astype(np.float16)
-                except InputError:
-                    raise
                 except (RuntimeError, ValueError, TypeError, IndexError) as error:
+                    failure = error.__cause__ or error  # see `library_errors`
+                    if isinstance(error, InputError) and not value_of:
+                        raise  # a folder that cannot be opened, say
+                    if isinstance(failure, InputError):
+                        raise
                     raise InputError(
                         f"{folder}: the model failed after {len(value_of):,} of {len(new):,} texts "
-                        f"({error}); their values are kept, and the same command continues there"
+                        f"({reason_of(failure)}); their values are kept, and the same command "
+                        "continues there"
                     ) from error
                 rows = [
                     (key, row.tobytes()) for key, row in zip(batch, values, strict=True)

@@ -112,13 +112,19 @@ def library_errors(folder: str | Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # any of several libraries'
-        reason = " ".join(str(error).split()) or type(error).__name__
-        # A folder says what it requires, and libraries tell the user to install that.
-        reason = type(error).__name__ if "pip" in reason else reason[:300]
         raise InputError(
-            f"{folder}: is not a folder that its library can use without the network ({reason}); "
-            "expected all files of a model that it saved"
+            f"{folder}: is not a folder that its library can use without the network "
+            f"({reason_of(error)}); expected all files of a model that it saved"
         ) from error
+
+
+def reason_of(error: BaseException) -> str:
+    """What a library says of an error, but for advice.
+
+    A folder says what it requires, and libraries tell the user to install that.
+    """
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return type(error).__name__ if "pip" in reason else reason[:300]
 
 
 def check_folder(folder: str | Path, library: str) -> Path:

@@ -118,7 +118,7 @@ class _ChunkReader:
         self._ids = np.arange(len(keys))
         self._ids[len(reading.words) :] = -1
         self._fields = {
-            "words": ctypes.cast(ctypes.pointer(self._table.words), ctypes.c_void_p),
+            "words": ctypes.addressof(self._table.words),
             "flags": self._flags.ctypes.data,
             "ids": self._ids.ctypes.data,
             "known": len(reading.words),
