@@ -150,8 +150,10 @@ class SiameseModule(KeepsArguments, pl.LightningModule):
         self._untaught = model is None
         if model is None:
             words = tokenizer or options["tokenizer"]
-            named = {"_target_": "siamese_news.text.Tokenizer", **words}
-            for complaint in complaints("SiameseModule: tokenizer", named, Any):
+            options_of_words = {"_target_": "siamese_news.text.Tokenizer", **words}
+            for complaint in complaints(
+                "SiameseModule: tokenizer", options_of_words, Any
+            ):
                 raise InputError(complaint)
             token_limits = {**options["limits"], **(limits or {})}
             text = build_text(options["vectors"], words)
