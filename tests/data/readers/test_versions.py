@@ -165,3 +165,35 @@ def test_edits_of_reddit_are_numbers(tmp_path, packed):
     assert texts(stream) == {"t1_k3x9": "old" if packed else "new"}
     reasons = {"duplicate id": 2} if packed else {"older version": 2}
     assert stream.counts.reasons == reasons
+
+
+def wall_post(text, edited=None):
+    """A post of VK, whose ids count the posts of a wall."""
+    row = {"id": 4, "owner_id": -9, "from_id": 12, "date": 1772438400, "text": text}
+    return row if edited is None else {**row, "edited": edited}
+
+
+def comment(text, edited):
+    """A comment of YouTube's API, in which each has the time of its last change."""
+    snippet = {"textOriginal": text, "publishedAt": "2026-03-02T08:00:00Z"}
+    snippet["updatedAt"] = edited
+    return {"kind": "youtube#comment", "id": "UgxKa", "snippet": snippet}
+
+
+@pytest.mark.parametrize("edited_first", [False, True])
+@pytest.mark.parametrize(
+    "versions",
+    [
+        [wall_post("the riber"), wall_post("the river", 1772440000)],
+        [
+            comment("the riber", "2026-03-02T08:00:00Z"),
+            comment("the river", "2026-03-02T08:20:00Z"),
+        ],
+    ],
+    ids=["vk", "youtube"],
+)
+def test_edits_of_walls_and_videos(tmp_path, versions, edited_first):
+    rows = versions[::-1] if edited_first else versions
+    stream = open_posts([written(tmp_path / "a.jsonl", rows)])
+    assert list(texts(stream).values()) == ["the river"]
+    assert stream.counts.reasons == {"older version": 1}

@@ -580,6 +580,7 @@ _YOUTUBE = [
     "id",
     matches=lambda record: record["kind"] in _YOUTUBE,
     inside=("items",),
+    edited="snippet",  # which has `updatedAt`
 )
 def _from_youtube(record: Record) -> Converted:
     """The comments of a thread, first the one that opens it; a comment; a video."""
@@ -607,7 +608,8 @@ def _comment(comment: Record, video: Any = None) -> Post:
         post_id,
         text_value(text, "snippet.textOriginal"),
         {**snippet, "video": video},
-        "created_at=publishedAt author=authorDisplayName reply_to=parentId|video thread=video",
+        "created_at=publishedAt edited_at=updatedAt author=authorDisplayName "
+        "reply_to=parentId|video thread=video",
         permalink=f"{WATCH}{video}&lc={post_id}" if video else None,
     )
 
@@ -891,6 +893,7 @@ def _from_hacker_news(item: Record) -> Converted:
     "owner_id + id",
     matches=has("id", "owner_id", "from_id", "date", "text"),
     inside=("response.items", "items"),
+    edited="edited",
 )
 def _from_vk(record: Record) -> Converted:
     """A post of a wall, or a comment below one; an id counts the posts of its wall alone."""
@@ -905,7 +908,7 @@ def _from_vk(record: Record) -> Converted:
         post_id,
         "\n".join(text_value(word, "text") for word in words if word),
         record,
-        "created_at=date author=from_id",
+        "created_at=date edited_at=edited author=from_id",
         reply_to=f"{wall}{answered}" if answered else None,
         retweet_of=next((f"{o['owner_id']}_{o['id']}" for o in originals), None),
         permalink=f"https://vk.com/wall{post_id}",

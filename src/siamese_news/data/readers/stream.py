@@ -357,10 +357,10 @@ class PostStream:
             )
             for posts, _, _ in post_blocks(rows, source, detected, Counts()):
                 for post in posts:
-                    edited = post.metadata.get("edited_at", "")
+                    edited_at = post.metadata.get("edited_at", "")
                     version = version_of(post, platform_ids=detected.platform_ids)
-                    if version and edited > latest.get(version, ""):
-                        latest[version] = edited
+                    if version and edited_at > latest.get(version, ""):
+                        latest[version] = edited_at
         return latest
 
     def _with_order(self, source: Input, detected: Detected) -> Detected:
