@@ -99,6 +99,23 @@ def test_the_list_around_the_posts_is_named_where_it_is_not_read(tmp_path):
     assert detected.format == "JSON (threads.item.comments; not read: threads)"
 
 
+@pytest.mark.parametrize(
+    ("document", "form"),
+    [
+        ({"topic": {"id": 9, "text": "t"}, "replies": [1]}, "replies; not read: topic"),
+        ({"topic": {"id": 9, "text": "t", "replies": [1]}},
+         "topic.replies; not read: topic"),
+        ({"page": {"id": 9, "size": 2}, "replies": [1]}, "replies"),
+    ],
+)  # fmt: skip
+def test_a_post_next_to_a_list_or_around_it_is_named(tmp_path, document, form):
+    replies = [{"id": n, "text": f"reply {n}"} for n in range(3)]
+    text = json.dumps(document).replace("[1]", json.dumps(replies))
+    (tmp_path / "dump.json").write_text(text)
+    stream = open_posts([tmp_path / "dump.json"])
+    assert stream.detected[0].format == f"JSON ({form})" and len(list(stream)) == 3
+
+
 @pytest.mark.parametrize("indent", [None, 1])
 def test_a_document_that_is_nested_too_deeply_says_so(tmp_path, indent):
     reply = {"id": "x", "text": "x"}

@@ -97,7 +97,8 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
                 sample,
             )
     documents: list[Document] = []
-    for prefix in dict.fromkeys([_ITEM, "", *_arrays(head)]):
+    arrays, objects = _objects(head)
+    for prefix in dict.fromkeys([_ITEM, "", *arrays]):
         if sample := _sample(head, prefix):
             documents.append(Document((prefix,), None, sample))
             if prefix in (_ITEM, "") and _fits(documents[-1], choice):
@@ -115,10 +116,16 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
         for document in documents
         if further_arrays[0].startswith(f"{(prefix := document.prefixes[0])}.")
     )
+    posts_around = (
+        path
+        for path in objects
+        if _fits(Document((path,), None, _sample(head, path)), choice)
+    )
     return replace(
         fitting[0],
         unread=(
             *around,
+            *posts_around,
             *(p for p in further_arrays[1:] if not p.startswith(inside)),
         ),
     )
@@ -206,16 +213,18 @@ def _sample(head: bytes, prefix: str, *, context: bool = False) -> list[Record]:
     return [cast(Record, record) for _, record, _ in islice(good, _SAMPLE)]
 
 
-def _arrays(head: bytes) -> list[str]:
-    """The prefixes of the arrays of objects in the beginning of a document, outermost first."""
-    arrays: dict[str, None] = {}
+def _objects(head: bytes) -> tuple[list[str], list[str]]:
+    """The prefixes of objects in the beginning of a document: in arrays, outermost first, and alone."""
+    paths: dict[str, None] = {}
     with suppress(*_UNREADABLE, BadRow):
         for path, event, _ in ijson.parse(
             _Chunks(io.BytesIO(head)), multiple_values=True
         ):
-            if event == "start_map" and path.endswith(f".{_ITEM}"):
-                arrays[path] = None
-    return sorted(arrays, key=lambda path: path.count("."))[:20]
+            if event == "start_map":
+                paths[path] = None
+    arrays = [path for path in paths if path.endswith(f".{_ITEM}")]
+    alone = [path for path in paths if path and _ITEM not in path.split(".")]
+    return sorted(arrays, key=lambda path: path.count("."))[:20], alone[:20]
 
 
 def _prefix(path: str) -> str:
