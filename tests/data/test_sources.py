@@ -2,11 +2,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import siamese_news.conf
 import torch
 from omegaconf import OmegaConf
 from tests.composed import option
 
+import siamese_news.conf
 from siamese_news.data.collate import GroupDataset, collate, pad
 from siamese_news.data.sources import evaluation_set, open_source
 from siamese_news.errors import InputError

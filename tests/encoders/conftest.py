@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
-import siamese_news.conf
 import torch
 from omegaconf import OmegaConf
 from tests.composed import option
+
+import siamese_news.conf
 
 CONF = Path(siamese_news.conf.__file__).parent
 

@@ -4,12 +4,12 @@ import pickle
 from pathlib import Path
 
 import pytest
-import siamese_news.conf
 import torch
 from hydra.utils import get_class, instantiate
 from omegaconf import OmegaConf
 from tests.composed import option
 
+import siamese_news.conf
 from siamese_news.encoders import (
     ENCODERS,
     StarEncoder,
