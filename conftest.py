@@ -123,9 +123,13 @@ def own_state_of_the_fixtures(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def own_state(tmp_path_factory, monkeypatch):
-    """The user's list of plans: a test knows nothing of the plans of another one."""
+    """The user's list of plans: a test knows nothing of the plans of another one.
+
+    Nor of a training that it has started in this process, which asks Hydra for whole errors.
+    """
     folder = tmp_path_factory.getbasetemp() / "states" / str(next(_STATES))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    monkeypatch.delenv("HYDRA_FULL_ERROR", raising=False)
 
 
 @pytest.fixture(autouse=True)

@@ -110,7 +110,7 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(tmp_path, option):
         ("task.lr=.1", "task.lr: does not exist; expected in task one of optimizer, "),
         (
             "seed=[1",
-            "seed=[1: no viable alternative at input '[1'; expected NAME=VALUE",
+            "seed=[1: no viable alternative at input '[1'; a text needs quotes for Hydra",
         ),
         (
             "data=/my/pairs",
