@@ -211,7 +211,7 @@ class SiameseModule(KeepsArguments, pl.LightningModule):
 
         Further options come before those of the checkpoint, such as ``objective`` where it was
         trained with an object. A subclass gets its own arguments back as its caller gave them; one
-        that is no plain value is needed again.
+        that is not a plain value has to be given again.
 
         Raises:
             InputError: it is missing, damaged, of another program, or of another version, or an

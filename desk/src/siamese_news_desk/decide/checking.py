@@ -133,8 +133,8 @@ def sheets_of_certificate(
 ) -> Iterator[list[Path]]:
     """The files of labels of a certificate, as they were when it was made.
 
-    Python only adds lines to their file, so the certificate may have been made from
-    its first lines; then these are a file of their own, which exists until the end of the block.
+    Python only adds lines to its file, so the certificate may have been made from the first of them;
+    then these are a file of their own, which exists until the end of the block.
 
     Raises:
         InputError: a file is missing, not a regular file, or was changed.

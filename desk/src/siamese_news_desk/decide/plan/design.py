@@ -23,9 +23,8 @@ _FOUND, _FOUND_LESS = 2.5, 4.5
 
 # Chosen on the lists of two to four crises (``python -m benchmarks.promises --starts``) and judged on
 # those of six to twelve: with larger first sets, more plans certify nothing.
-_MARGIN = Fraction(
-    3, 2
-)  # times the allowed errors that the estimate, which is cautious, may expect
+# Times the allowed errors that the estimate, which is cautious, may expect.
+_MARGIN = Fraction(3, 2)
 _PART = Fraction(1, 2)  # of the posts from which the labels that are left may continue
 _POSTS_A_LABEL = 4  # the most posts of the first set
 # With m labels and no error, about 3/m of a large set may be errors (confidence .95).

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from siamese_news.errors import InputError
@@ -381,11 +382,19 @@ def _read(shared: Path, private: Path) -> Plans:
     seals_in_folder = set(plans.by_seal)
     elsewhere = Journal(private, _REMEDY)
     elsewhere.replay(partial(take, is_here=False))
-    there = next(path for path in (private, *private.parents) if path.exists())
-    if not os.access(there, os.W_OK) or not (there == private or there.is_dir()):
+    if not _is_writable(private):
         return replace(plans, unknown=_UNWRITABLE)
     lost = seals_in_folder - {row.get("sha256") for _, row in elsewhere.rows}
     return replace(plans, unknown=_LOST if lost else "")
+
+
+def _is_writable(path: Path) -> bool:
+    """Whether a file can be written, or made: of folders, not all systems tell root the truth."""
+    if path.exists():
+        return os.access(path, os.W_OK)
+    with suppress(OSError), TemporaryFile(dir=next(filter(Path.exists, path.parents))):
+        return True
+    return False
 
 
 def _order(entry: Mapping[str, Any]) -> str:
