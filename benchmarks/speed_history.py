@@ -70,13 +70,16 @@ def measured(turns: int, *sources: Path | None) -> list[dict[str, float]]:
 
 
 def write_revision(revision: str, folder: Path) -> Path:
-    """The `src` of a revision of this repository, unpacked into a folder."""
-    archive = ["git", "archive", revision, "src"]
+    """The `src` of a revision of this repository, unpacked into a folder with its loops compiled."""
+    archive = ["git", "archive", revision, "src", "conf", "setup.py"]
     done = subprocess.run(archive, cwd=HISTORY.parents[1], capture_output=True)
     if done.returncode:
         sys.exit(f"git has no revision {revision}, the newest in {HISTORY}; fetch it")
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as packed:
         packed.extractall(folder, filter="data")
+    # Without these, the loops of a revision that builds them at installation would not run.
+    build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+    subprocess.run(build, cwd=folder, check=True)
     return folder / "src"
 
 

@@ -2,9 +2,12 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 from benchmarks import speed_history as history
+
+import siamese_news
 
 
 @pytest.fixture
@@ -70,16 +73,29 @@ def test_all_recorded_revisions_are_measured_again_on_one_machine(kept, monkeypa
     assert [one["date"] for one in renewed] == ["2026-01-01 10:00", "2026-01-02 10:00"]
 
 
-def test_a_recorded_revision_is_unpacked(tmp_path):
+def test_a_recorded_revision_is_unpacked(tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match="git has no revision 0123abcd, the newest in"):
         history.write_revision("0123abcd", tmp_path)
-    done = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=history.HISTORY, capture_output=True
-    )
-    if done.returncode:
+    monkeypatch.setenv("SIAMESE_NEWS_COMPILE", "0")
+    source = head(tmp_path)
+    assert (source / "__main__.py").is_file()
+    assert not list(source.rglob("*.so"))
+
+
+@pytest.mark.slow
+def test_the_loops_of_a_recorded_revision_are_compiled(tmp_path):
+    source = head(tmp_path)
+    here = Path(siamese_news.__file__).parent
+    loops = {path.relative_to(here) for path in here.rglob("*.so")}
+    assert {path.relative_to(source) for path in source.rglob("*.so")} >= loops
+
+
+def head(folder):
+    """The package of the current revision, written into a folder; skips without git."""
+    asked = ["git", "rev-parse", "HEAD"]
+    if subprocess.run(asked, cwd=history.HISTORY, capture_output=True).returncode:
         pytest.skip("this is not a git clone")
-    source = history.write_revision("HEAD", tmp_path)
-    assert (source / "siamese_news" / "__main__.py").is_file()
+    return history.write_revision("HEAD", folder) / "siamese_news"
 
 
 def test_the_picture_is_drawn_from_the_records():
