@@ -83,7 +83,8 @@ def table_of(text, heading):
 def test_a_quoted_figure_is_the_leaderboards():
     board, speeds = by_system(TABLES[SUMMARY]), by_system(TABLES["signal1m"])
     quoted = table_of(
-        (ROOT / "docs" / "quality.md").read_text(encoding="utf-8"), "## Every system"
+        (ROOT / "docs" / "quality-methods.md").read_text(encoding="utf-8"),
+        "## Every system",
     )
     assert len(quoted) >= 5
     for title, cells in quoted.items():

@@ -14,7 +14,7 @@ from benchmarks.students import (
     table_of_texts,
 )
 
-PAGE = Path(__file__).parents[2] / "docs" / "quality.md"
+PAGE = Path(__file__).parents[2] / "docs" / "quality-methods.md"
 #: What the page calls a student.
 TITLES = {
     "dense Transformer": "dense Transformer, 2 layers, without positions",

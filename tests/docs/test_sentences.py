@@ -13,7 +13,7 @@ PAGES = [
     *(ROOT / folder / "README.md" for folder in ("desk", "models/star")),
 ]
 LONGEST = 40  # words of a sentence
-SHORT = {"certify.md": 900, "papers.md": 900, "start.md": 600}
+SHORT = {"certify.md": 900, "papers.md": 900, "quality.md": 900, "start.md": 600}
 """Words of the pages that users read first; methods have pages of their own."""
 
 
