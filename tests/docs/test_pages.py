@@ -1,7 +1,9 @@
 """What the documentation says to type works: code, commands, options, links."""
 
 import contextlib
+import functools
 import io
+import itertools
 import json
 import os
 import re
@@ -200,7 +202,15 @@ def settings(words):
         ]
 
 
-def refused(name, options, monkeypatch):
+@pytest.fixture
+def folders(monkeypatch):
+    """The variables that configurations name; nothing is read from them."""
+    for variable in ("SIAMESE_NEWS_DATA", "SIAMESE_NEWS_VECTORS"):
+        monkeypatch.setenv(variable, os.environ.get(variable, "folder"))
+
+
+@functools.cache
+def refused(name, *options):
     """Why a command refuses its options before it reads data; None if it takes them.
 
     Devices are not asked for: those that a page names may not be here.
@@ -209,13 +219,11 @@ def refused(name, options, monkeypatch):
     from siamese_news.training.rerank import _check_options
     from siamese_news.training.trainer import make_trainer
 
-    for variable in ("SIAMESE_NEWS_DATA", "SIAMESE_NEWS_VECTORS"):
-        monkeypatch.setenv(variable, os.environ.get(variable, "folder"))
     here = {"accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto"}
     quiet = {"logger": False, "enable_checkpointing": False}
     try:
         with initialize_config_module("siamese_news.conf", version_base="1.3"):
-            config = plain_options(compose(name, overrides=options))
+            config = plain_options(compose(name, overrides=[*options]))
         if "trainer" in config:
             make_trainer({**config["trainer"], **here}, **quiet)
         if config.get("task", {}).get("_target_", "").endswith("rerank.run"):
@@ -236,7 +244,8 @@ def refused(name, options, monkeypatch):
         }
     ),
 )
-def test_options_that_are_shown_are_taken(line, monkeypatch):
+@pytest.mark.usefixtures("folders")
+def test_options_that_are_shown_are_taken(line):
     words = [word for word in shlex.split(line) if re.match(r"[+~]*[a-z][\w.]*=", word)]
     if "-m papers" in line:
         options = dict(word.split("=", 1) for word in words)
@@ -245,7 +254,7 @@ def test_options_that_are_shown_are_taken(line, monkeypatch):
         return
     name = re.search(r"siamese_news\.(\w+)", line)[1]
     for options in settings(words):
-        assert refused(name, options, monkeypatch) is None
+        assert refused(name, *options) is None
 
 
 GROUPS = {path.name for path in (ROOT / "conf").iterdir() if path.is_dir()} - {"hydra"}
@@ -261,20 +270,52 @@ INLINE = {
 }
 
 
-@pytest.mark.parametrize("words", sorted(INLINE), ids=" ".join)
-def test_options_that_a_sentence_or_a_notebook_names_are_taken(words, monkeypatch):
+def rounds(jobs):
+    """Lists of jobs of which no two name the same key, so that one command takes a whole list."""
+    keys_and_jobs = []
+    for job in jobs:
+        keys = {option.partition("=")[0] for option in job}
+        for there, listed in keys_and_jobs:
+            if there.isdisjoint(keys):
+                there |= keys
+                listed.append(job)
+                break
+        else:
+            keys_and_jobs.append((keys, [job]))
+    return [listed for _, listed in keys_and_jobs]
+
+
+def refused_jobs(task, jobs):
+    """The jobs that a task refuses, with its reasons: all are asked at once, then halves of them."""
+    reason = refused("train", *task, *itertools.chain(*jobs))
+    if reason is None or len(jobs) == 1:
+        return {} if reason is None else {jobs[0]: reason}
+    half = len(jobs) // 2
+    return refused_jobs(task, jobs[:half]) | refused_jobs(task, jobs[half:])
+
+
+@pytest.mark.usefixtures("folders")
+def test_options_that_a_sentence_or_a_notebook_names_are_taken():
     """By one of the tasks: an option such as `task.whitening` belongs to one alone."""
-    reasons = []
+    jobs = {tuple(job) for words in INLINE for job in settings(words)}
+    named_tasks = {job for job in jobs if re.match("task=|experiment=", job[0])}
+    assert len(named_tasks) > 5 and len(jobs) > 40
+    reasons = {}
+    for job in sorted(named_tasks):
+        reasons |= refused_jobs([], [job])
+    unclaimed = jobs - named_tasks
     for task in ("link", "rerank", "distil", "lists"):
-        asked = [f"task={task}"] if words[0].partition("=")[0] != "task" else []
-        experiment = words[0].startswith("experiment=")
-        for options in settings(words):
-            reasons.append(
-                refused("train", [*asked * (not experiment), *options], monkeypatch)
-            )
-        if None in reasons:
-            return
-    pytest.fail(str(reasons[0]))
+        refusals_by_round = [
+            refused_jobs([f"task={task}"], listed)
+            for listed in rounds(sorted(unclaimed))
+        ]
+        unclaimed = {job for refusals in refusals_by_round for job in refusals}
+    assert not reasons and not unclaimed, (reasons, refusals_by_round)
+
+
+def test_a_refused_option_is_found_among_others(folders):
+    jobs = [("encoder=bag",), ("task.epochs=0",), ("trainer=gpu",), ("sparsity=no",)]
+    assert [*refused_jobs(["task=link"], jobs)] == [jobs[1], jobs[3]]
 
 
 def test_named_options_exist():

