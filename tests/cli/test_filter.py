@@ -251,7 +251,7 @@ def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
         (lambda f: (f / "story.txt").write_text("Another story"), "(seeds: "),
         (lambda f: (f / "posts.jsonl").open("a").write("{}\n"), "(posts: "),
         (lambda f: ["--min-score", "0.5"], "(min_score: "),
-        (lambda f: ["--dated-only"], "(dated_only: "),
+        (lambda f: ["--author", "plain"], "(author: "),
         (
             lambda f: (f / "out.jsonl.part/00001.rows").write_bytes(b""),
             "it was changed",
@@ -422,7 +422,7 @@ def test_pseudonyms_are_all_that_reaches_the_disk(files, monkeypatch):
         remove(self)
 
     monkeypatch.setattr(steps.ShardFolder, "remove", kept)
-    assert run(files, "--pseudonymize", files / "key").exit_code == 0
+    assert run(files, "--author", files / "key").exit_code == 0
     assert '"ann"' not in parts[0] + (files / "out.jsonl").read_text()
     rows = [json.loads(line) for line in (files / "out.jsonl").read_text().splitlines()]
     assert {len(row["author"]) for row in rows} == {64}

@@ -98,7 +98,7 @@ def test_no_command_writes_over_what_it_reads(files, command):
 def test_the_key_of_the_pseudonyms_is_not_written_over(files):
     key = files / "key.csv"
     key.write_bytes(b"k" * 20)
-    done = process(*rank(files, "--out", key), "--pseudonymize", key, "--force")
+    done = process(*rank(files, "--out", key), "--author", key, "--force")
     assert done.returncode == 2 and "one of the input files" in done.stderr
     assert key.read_bytes() == b"k" * 20
 

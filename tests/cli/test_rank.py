@@ -189,9 +189,8 @@ def test_a_negative_seed_pushes_away(files):
                 "2013-04-15T10:00:00Z",
                 "--before",
                 "2013-04-20T10:00:00Z",
-                "--dated-only",
             ],
-            {"9007199254740993"},
+            {"9007199254740993", "3"},
         ),
     ],
 )
@@ -213,12 +212,11 @@ def test_posts_by_date(files, options, left):
             ["--after", "2014-01-01", "--before", "2013-01-01"],
             "expected an earlier date first",
         ),
-        (["--after", "2020-01-01", "--dated-only"], "no post is within the dates"),
         (["--out", "found.xyz"], "expected a name that ends in .jsonl, .csv, .parquet"),
         (["--not", "story.txt"], "is a seed and a negative seed"),
-        (["--pseudonymize", "nokey"], "nokey: cannot be read"),
+        (["--author", "nokey"], "nokey: cannot be read"),
         (
-            ["--pseudonymize", "short"],
+            ["--author", "short"],
             "short: the key has 2 bytes, expected at least 16",
         ),
         (["--articles", "-", "--posts", "-"], "standard input (-) is named twice"),
@@ -233,6 +231,13 @@ def test_an_option_that_cannot_be_met_is_explained(
     assert done.exit_code == 2
     assert message in done.stderr
     assert not (files / "found.xyz").exists()
+
+
+def test_dates_that_no_post_has_are_named(files):
+    row = {"id": "1", "text": "flood", "created_at": "2013-04-15T12:00:00Z"}
+    (files / "posts.jsonl").write_text(json.dumps(row) + "\n")
+    done = rank(files, "--after", "2020-01-01")
+    assert done.exit_code == 2 and "no post is within the dates" in done.stderr
 
 
 def test_copies_collapse(files):
@@ -284,9 +289,9 @@ def test_authors_on_request_and_under_a_key(files):
     key = b"0123456789abcdef"
     (files / "key").write_bytes(key + b"\n")
     assert author() is None
-    assert author("--author") == "ann"
+    assert author("--author", "plain") == "ann"
     expected = hmac.new(key, b"ann", hashlib.sha256).hexdigest()
-    assert author("--pseudonymize", files / "key") == expected
+    assert author("--author", files / "key") == expected
 
 
 BAD = [

@@ -158,7 +158,7 @@ def check_a_cut(tmp_path_factory, tiny_model, seed, count, dense, dated):
         corpus(root / "posts", seed, 120)
         options = [
             *(["--model", root / "model"] if dense else []),
-            *(["--after", "2020-01-05", "--dated-only"] if dated else []),
+            *(["--after", "2020-01-05"] if dated else []),
         ]
         done = run(*command(root, "one.jsonl", *options))
         assert done.exit_code == 0, done.output
@@ -363,7 +363,7 @@ def test_an_unfinished_run_is_refused_or_resumed_to_the_same_bytes(
     ("change", "said"),
     [
         (["--model", "{model}"], "(model: "),
-        (["--dated-only"], "(dated_only: "),
+        (["--after", "2020-01-05"], "(after: "),
     ],
 )
 def test_parts_of_another_job_are_refused(small, change, said, monkeypatch):

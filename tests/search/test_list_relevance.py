@@ -363,7 +363,7 @@ def test_what_to_keep_has_to_be_said(searcher):
 
 @pytest.mark.parametrize(
     "option",
-    [{"distinct": "no"}, {"dated_only": 0}, {"dedupe": "yes"}, {"one_story": None}],
+    [{"distinct": "no"}, {"ids_only": 0}, {"dedupe": "yes"}, {"one_story": None}],
 )
 def test_a_switch_is_on_or_off(option):
     ((name, value),) = option.items()

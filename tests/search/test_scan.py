@@ -220,7 +220,7 @@ def test_blocks_are_rows_of_the_input_whatever_the_dates_leave(monkeypatch):
         Post(str(n), "", {"created_at": d} if d else {}) for n, d in enumerate(dates)
     ]
     scorer = Once()
-    window = Window.of("2013-01-01", "2015-01-01", dated_only=False)
+    window = Window.of("2013-01-01", "2015-01-01")
     said = []
     pool = StreamPool(posts)
     pool.on_second_pass = said.append

@@ -51,7 +51,7 @@ def model():
 
 def found(model, posts, kind=StreamPool, **options):
     scorer = open_scorer(model, SEEDS.texts, **options)
-    window = Window.of("2020-01-03", None, dated_only=False)
+    window = Window.of("2020-01-03", None)
     lists = search(scorer, SEEDS, kind(posts), top=20, window=window)
     return [
         [(r.post, r.rank, r.score) for r in line] for line in lists

@@ -118,8 +118,8 @@ def _query(default: Query, typed: Mapping[str, Any]) -> Query:
         values["threshold"] = read_relevance(values["threshold"])
     if "min_score" in values:
         values["min_score"] = read_score(values["min_score"], "--min-score")
-    if "key" in values:
+    if "author" in values:
         # The command checks the rest.
-        check_output(values.get("out"), [values["key"]], force=True)
-        values["key"] = read_key(values["key"])
+        check_output(values.get("out"), [values["author"]], force=True)
+        values["author"] = read_key(values["author"])
     return replace(default, **values)

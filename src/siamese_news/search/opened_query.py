@@ -170,14 +170,9 @@ class OpenQuery:
         window = self.window
         if window.undated:
             total = window.undated + window.dated
-            treatment = (
-                "left out"
-                if window.dated_only
-                else "kept; --dated-only leaves them out"
-            )
             lines.append(
                 f"{window.undated:,} of {total:,} posts "
-                f"{verb(window.undated, 'have')} no readable date: {treatment}"
+                f"{verb(window.undated, 'have')} no readable date: kept"
             )
         return [line for line in lines if line]
 

@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(slots=True)
 class Window:
-    """Posts from one moment to another; undated posts are kept unless `dated_only` is set.
+    """Posts from one moment to another; undated posts are kept.
 
     `after` is the first moment and `before` the first that is too late, as `iso_date` writes them.
     Posts are counted: those outside the window, those without a readable date and those with one.
@@ -29,15 +29,14 @@ class Window:
 
     after: str | None = None
     before: str | None = None
-    dated_only: bool = False
     outside: int = 0
     undated: int = 0
     dated: int = 0
 
     @classmethod
-    def of(cls, after: str | None, before: str | None, *, dated_only: bool) -> "Window":
+    def of(cls, after: str | None, before: str | None) -> "Window":
         """From dates as users type them, such as ``2013-04-15``."""
-        window = cls(_moment("--after", after), _moment("--before", before), dated_only)
+        window = cls(_moment("--after", after), _moment("--before", before))
         if window.after and window.before and window.after >= window.before:
             raise InputError(
                 f"--after {after} is not before --before {before}; expected an earlier date first"
@@ -51,13 +50,13 @@ class Window:
     @property
     def asked(self) -> bool:
         """Whether posts are selected by date at all."""
-        return bool(self.after or self.before or self.dated_only)
+        return bool(self.after or self.before)
 
     def check(self) -> None:
         """After a pass over all posts: refuse a selection by date if no post has a date."""
         if self.asked and self.undated and not self.dated:
             raise InputError(
-                f"--after, --before and --dated-only select by date, but none of {self.undated:,} "
+                f"--after and --before select by date, but none of {self.undated:,} "
                 "posts has a readable date; name the right field with --date-field "
                 "(siamese-news doctor FILE shows the fields of a file), or leave the dates out"
             )
@@ -80,7 +79,7 @@ class Window:
         self.undated += int(undated.sum())
         self.dated += int((~undated).sum())
         self.outside += int(outside.sum())
-        return ~outside & ~undated if self.dated_only else ~outside
+        return ~outside
 
     def counts(self) -> dict[str, int]:
         """In plain values; empty if posts are not selected by date."""

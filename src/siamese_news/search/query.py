@@ -35,7 +35,6 @@ _KEPT = (
     "relevance_map",
     "fusion",
     "about",
-    "dated_only",
 )
 _KEY_BYTES = 16
 _LISTS = ("articles", "posts", "negatives")
@@ -50,7 +49,6 @@ class SearchOptions(TypedDict, total=False):
         fusion: how words and vectors are combined (`open_scorer`); None: as set in the model.
         after: only posts from this date on (UTC), such as ``2013-04-15``, or undated ones.
         before: only posts before this date, or undated ones.
-        dated_only: leave out posts without a date.
         dedupe: keep only the best of near-duplicates.
         second_look: what reads each list's best posts again and moves those near the seeds up:
             ``"star"``, the Star Transformer that ships, ``"none"``, or the folder of a model or of a
@@ -63,7 +61,6 @@ class SearchOptions(TypedDict, total=False):
     fusion: Fusion | None
     after: str | None
     before: str | None
-    dated_only: bool
     dedupe: bool
     second_look: str | PathLike[str] | None
     relevance_map: str | PathLike[str] | None
@@ -195,20 +192,17 @@ class Query:
             "detected)."
         ),
     ] = None
-    dated_only: Annotated[bool, Option("Leave out undated posts.")] = False
     dedupe: Annotated[
         bool, Option("Show only the best of near-duplicates, with their number.")
     ] = False
     ids_only: Annotated[
         bool, Option("Write no text of the posts, so that the file can be shared.")
     ] = False
-    author: Annotated[bool, Option("Write the authors, too.")] = False
-    key: Annotated[
+    author: Annotated[
         bytes | None,
         Option(
-            "Write the authors as HMAC-SHA256 with this secret key. Names inside texts "
-            "and ids (Bluesky) are not replaced.",
-            name="pseudonymize",
+            "Write the authors, too: plain, or as HMAC-SHA256 with the secret key in this"
+            " file, which replaces no names inside texts and ids (Bluesky).",
             metavar="KEYFILE",
         ),
     ] = field(default=None, repr=False)
@@ -298,7 +292,7 @@ class Query:
         """The selection by date, with its counts at 0."""
         from siamese_news.search.pool import Window
 
-        return Window.of(self.after, self.before, dated_only=self.dated_only)
+        return Window.of(self.after, self.before)
 
     def reading(self) -> dict[str, Any]:
         """How files of posts are read: the options of `open_posts`."""
@@ -307,31 +301,31 @@ class Query:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are written."""
-        hidden = self.key is not None
-        left_out = {"link"} if hidden else set()
+        left_out = {"link"} if self.author else set()
         if self.ids_only:
             left_out = {"text", "terms", "link"}
         names = tuple(name for name in RANKED if name not in left_out)
-        author = ("author",) if self.author or hidden else ()
+        author = () if self.author is None else ("author",)
         return (*names, *author)
 
     def author_of(self, post: "Post") -> str | None:
         """The author as written to the results: HMAC-SHA256 with the key, if there is one."""
         author = post.metadata.get("author")
-        if not author or not (self.author or self.key):
+        if not author or self.author is None:
             return None
-        if self.key is None:
+        if self.author == PLAIN:
             return str(author)
-        return hmac.new(self.key, str(author).encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self.author, str(author).encode(), hashlib.sha256).hexdigest()
 
     def job(self) -> dict[str, Any]:
         """The values that decide which posts and columns are in the results, by name."""
         window = self.window()
-        key = hashlib.sha256(b"job" + self.key).hexdigest() if self.key else None
         values = {name: getattr(self, name) for name in (*_KEPT, *READING)}
         if self.relevance_map is not None:
             values["relevance_map"] = file_sha256(self.relevance_map)
-        return {"key": key, "after": window.after, "before": window.before, **values}
+        if self.author is not None:
+            values["author"] = hashlib.sha256(b"job" + self.author).hexdigest()
+        return {"after": window.after, "before": window.before, **values}
 
     def arguments(self, unsaid: "Query") -> list[str]:
         """The command-line options that turn `unsaid`, a command's defaults, into this query."""
@@ -385,9 +379,9 @@ _SWITCHES = [
 LISTS = ("one_story", "distinct")
 CUT = ("threshold", "min_score", "relevance_map")
 SCORING = ("negatives", "about")
-DATES = ("after", "before", "dated_only")
+DATES = ("after", "before")
 OUTPUT = ("format", "out")
-SHARED = ("ids_only", "author", "key")
+SHARED = ("ids_only", "author")
 READING = (
     "text_field",
     "id_field",
@@ -400,6 +394,8 @@ READING = (
 SHIPPED_STAR = Path("star")
 """What names the Star Transformer that ships as a second look."""
 NO_LOOK = Path("none")
+PLAIN = b""
+"""The key of authors that are written as they are."""
 
 FILTER = Query(one_story=True, about="event")
 """The query of ``filter`` without options."""
@@ -463,7 +459,9 @@ def _number(text: object) -> float:
 
 
 def read_key(path: Path) -> bytes:
-    """The secret in a file, without white space around it."""
+    """The secret in a file, without white space around it; `PLAIN` for the name ``plain``."""
+    if path == Path("plain"):
+        return PLAIN
     try:
         key = path.read_bytes().strip()
     except OSError as error:

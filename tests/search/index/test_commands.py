@@ -19,10 +19,10 @@ OPTIONS = [
     ["--one-story", "--dedupe"],
     ["--about", "event", "--top", "3"],
     ["--distinct", "--top", "40"],
-    ["--after", "2020-01-10", "--dated-only"],
+    ["--after", "2020-01-10"],
 ]
 MORE_OPTIONS = [
-    ["--top", "2000", "--author", "--ids-only"],
+    ["--top", "2000", "--author", "plain", "--ids-only"],
     ["--about", "article"],
     ["--about", "event", "--after", "2020-01-10", "--before", "2020-01-20"],
 ]

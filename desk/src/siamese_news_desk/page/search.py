@@ -170,7 +170,7 @@ class Search:
         if query is None or any(clean(w) != w for w in query.arguments(FILTER)):
             return None
         out = (folder / "results.parquet").relative_to(self._project.folder)
-        return query if query.out == out and query.key is None else None
+        return query if query.out == out and not query.author else None
 
     @property
     def command(self) -> str:
