@@ -31,6 +31,7 @@ PAPERS: dict[str, tuple[str, ...]] = {
         "figure4",
         "table4",
         "speed",
+        "newer",
     ),
 }
 """The exhibits of each paper in its order: ``module`` (its ``EXHIBIT``) or ``module.NAME``."""

@@ -1,6 +1,6 @@
 """AST paper, Fig. 4, Table 3 and reading effort: the case study's posts by similarity."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from papers.ast.boston import (
@@ -162,13 +162,12 @@ def _lay_out_extremes(results: Results) -> Content:
     for option, title, values in _scored(results):
         rows = [
             {
-                "place": f"{place} {which}",
                 "post": post["id"],
+                "place": place,
                 "score": post["score"],
-                "labeled": "relevant" if post["relevant"] else "irrelevant",
+                "relevant": "yes" if post["relevant"] else "no",
             }
-            for which in ("most similar", "least similar")
-            for place, post in enumerate(values[which], start=1)
+            for place, post in _places(values)
         ]
         titled = _dated(results, option, title)
         tables.append(
@@ -187,6 +186,13 @@ def _lay_out_extremes(results: Results) -> Content:
         if counted
         else "",
     )
+
+
+def _places(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The most similar posts and the least similar ones: top 1, 2, ..., then bottom 1, 2, ..."""
+    for end, which in (("top", "most similar"), ("bottom", "least similar")):
+        for number, post in enumerate(values[which], start=1):
+            yield f"{end} {number}", post
 
 
 def _none_at_the_bottom(results: Results) -> bool:
@@ -210,11 +216,10 @@ def _texts(results: Results) -> Table:
             {
                 "text": texts[post["id"]],
                 "score": post["score"],
-                "place": f"{place} {which}",
-                "labeled": "relevant" if post["relevant"] else "irrelevant",
+                "place": place,
+                "relevant": "yes" if post["relevant"] else "no",
             }
-            for which in ("most similar", "least similar")
-            for place, post in enumerate(values[which], start=1)
+            for place, post in _places(values)
         ],
         "texts",
         note=f"Scored by the shipped model of {str(made['date'])[:10]} (revision "

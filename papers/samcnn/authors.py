@@ -219,13 +219,14 @@ EXHIBIT = Exhibit(
     title="Single models and ensembles, by the authors' own log",
     remark=(
         "The paper says that a post's vectors for the query words are averaged. In the code that "
-        "made the authors' log, the option `embed` weighs them by a softmax over a dimension of "
-        "size one: every weight is 1, so the vectors are summed (`aggregation=sum` here). The first "
-        "author's repository also trains ten single models with different seeds and takes the mean "
-        "of their probabilities “to get final results”, which the paper does not mention. None of "
-        "the logged figures is a printed one. Their recipe is experiment=rerank_authors: the "
-        "repository's, at the sizes of the paper. Its posts are another version of the data, in the "
-        "order of time; ours are in the order of QL. As chosen: see Other word vectors."
+        "made the authors' log, the option embed weighs them by a softmax over a dimension of "
+        "size one: every weight is 1, so the vectors are summed (here: ranker.aggregation=sum). "
+        "The first author's repository also trains ten single models with different seeds and "
+        "takes the mean of their probabilities “to get final results”, which the paper does not "
+        "mention. None of the logged figures is a printed one. Their recipe is "
+        "experiment=rerank_authors: the repository's, at the sizes of the paper. Its posts are "
+        "another version of the data, in the order of time; ours are in the order of QL. As "
+        "chosen: see Other word vectors."
     ),
     published=Published(
         f"{PAPER}, Table 3; {LOGGED}",

@@ -103,6 +103,22 @@ ENSEMBLES = {
 }
 LOGGED_SEEDS = 10
 
+# Retrieval on the same topics, published by others: P30 and AP of each year.
+ANSERINI = (
+    "github.com/castorini/anserini, docs/regressions/regressions-mb11.md and -mb13.md"
+)
+ANSERINI_SYSTEMS = {
+    name: _figures(text)
+    for name, text in {
+        "BM25": ".3959 .3384 .3316 .1948 .4339 .2371 .6212 .3931",
+        "BM25 +RM3": ".4177 .3658 .3463 .2209 .4383 .2499 .6406 .4361",
+        "BM25 +Ax": ".4612 .4008 .3554 .2309 .4728 .2855 .6648 .4796",
+        "QL": ".4061 .3584 .3333 .2102 .4561 .2602 .6430 .4181",
+        "QL +RM3": ".4408 .3961 .3520 .2400 .4839 .2878 .6552 .4667",
+        "QL +Ax": ".4408 .4201 .3842 .2474 .5078 .3152 .6727 .4965",
+    }.items()
+}
+
 # Fig. 3 and 4, and Table 4 with the paragraph on it.
 BEST, WORST = "164", "125"
 WORST_AP, WORST_P30 = -0.47, -0.11

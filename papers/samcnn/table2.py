@@ -5,7 +5,7 @@ from typing import Any
 
 from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Results
-from papers.samcnn.published import PAPER, SETTINGS
+from papers.samcnn.published import LOGGED, PAPER, SETTINGS
 from papers.training_runs import compose_training
 
 
@@ -86,10 +86,10 @@ EXHIBIT = Exhibit(
         "that occurs once in the whole collection keeps its first vector."
     ),
     published=Published(
-        f"{PAPER}, Table 2; github.com/Impavidity/samCNN for the released code",
+        f"{PAPER}, Table 2; the defaults of github.com/Impavidity/samCNN; {LOGGED}",
         [
             Table(
-                "As printed, in the released code (its defaults), and where the log was made",
+                "As printed, in the released code, and where the log was made",
                 [
                     {
                         "setting": name,

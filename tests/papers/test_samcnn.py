@@ -256,7 +256,8 @@ def test_table3_says_what_came_out():
     assert "QAtt alone, above QL in the paper, is above it in 1 of 1 years." in higher
     beside = table3.ap_beside(systems, {"PAtt": "QL", "QAtt": "QL"})
     assert beside == "PAtt 0.2500 (0.2532) in 2013"
-    assert table3.details({}) == ""
+    assert table3.details({}) == table3.headline({}) == ""
+    assert table3.headline(systems).startswith("As printed: QL; our single models")
 
 
 def test_an_ensemble_is_the_mean_probability_of_its_runs(tmp_path):

@@ -1,0 +1,62 @@
+"""Retrieval on samCNN's topics that others published later, apart from our own figures."""
+
+from papers.exhibit import Content, Exhibit, Published, Table
+from papers.jobs import Job, Results, Setting
+from papers.samcnn.published import ANSERINI, ANSERINI_SYSTEMS, YEARS
+from papers.samcnn.runs import FIGURES, peers_job
+from papers.samcnn.table3 import NOTE, peer_systems, system_rows
+
+
+def _jobs(setting: Setting) -> list[Job]:
+    return [peers_job(setting)]
+
+
+def _lay_out(results: Results) -> Content:
+    peers = peer_systems(results)
+    systems = {name: peers[name] for name in ("QL", "RM3") if name in peers}
+    if not systems:
+        return Content()
+    return Content(
+        tables=[
+            Table(
+                "The runs behind the paper's QL and RM3, evaluated here",
+                system_rows(systems),
+                note=NOTE,
+            )
+        ],
+        outcome="Nothing in the published table was run here.",
+    )
+
+
+EXHIBIT = Exhibit(
+    paper="samcnn",
+    kind="table",
+    key="newer",
+    title="Newer work on the same topics, by others",
+    remark=(
+        "Anserini searches its own copy of the collections, so its lists of candidates are not "
+        "those of the paper. HCAN (Rao et al., EMNLP 2019) reranks the same candidates, Birch "
+        "(Akkalyoncu Yilmaz et al., EMNLP 2019) fine-tunes BERT on these topics to rank news, and "
+        "CATBERT (arXiv 2312.07599) links tweets to news with data of its own. Their tables could "
+        "not be read here, so no figure of them is repeated."
+    ),
+    published=Published(
+        ANSERINI,
+        [
+            Table(
+                "Anserini's regressions",
+                [
+                    {"system": name}
+                    | {
+                        f"{year} {column}": f"{figures[year, column].value:.4f}"
+                        for year in YEARS
+                        for column in FIGURES
+                    }
+                    for name, figures in ANSERINI_SYSTEMS.items()
+                ],
+            )
+        ],
+    ),
+    jobs=_jobs,
+    lay_out=_lay_out,
+)
