@@ -3,13 +3,13 @@
 import errno
 import json
 import os
+import pickle
 import random
 import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from siamese_news.cli import app
 from siamese_news.data.readers import rows
 from siamese_news.errors import InputError
 from siamese_news.model import loading
-from siamese_news.search import opened_query, scan
+from siamese_news.search import opened_query, ranked_posts, scan
 from siamese_news.search.sharding import workers
 
 WORDS = [
@@ -111,11 +111,10 @@ def told(root, out):
     )
 
 
-@contextmanager
-def here(count, job):
-    """A worker of this process: each step of each part, in any order."""
-    worker = workers.Worker(job, os.getcwd())
-    yield lambda parts: map(worker.advance, reversed(parts))
+def here(opened, folder, count, parts):
+    """A worker of this process, as one that was sent its job: each step, parts in any order."""
+    job = pickle.loads(pickle.dumps((opened, folder)))
+    return map(partial(workers.advance, *job), reversed(parts))
 
 
 def few(examples):
@@ -154,6 +153,7 @@ def check_a_cut(tmp_path_factory, tiny_model, seed, count, dense, dated):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opened_query, "open_named", cache(loading.open_named))
         patch.setattr(rows, "_ROWS", 7)
+        patch.setattr(ranked_posts, "SAMPLE", 10)
         patch.setattr(scan, "BLOCK", 30)
         corpus(root / "posts", seed, 120)
         options = [
@@ -256,12 +256,7 @@ def test_workers_are_processes_and_give_the_same(large):
 
 
 def workers_of(pid):
-    """The processes that a fork server of this process has started."""
-    servers = children(pid, b"forkserver")
-    return children(servers[0], b"forkserver") if servers else []
-
-
-def children(pid, name):
+    """The processes that this process has started, which are copies of it."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -269,7 +264,7 @@ def children(pid, name):
             line = (path.parent / "cmdline").read_bytes()
         except OSError:
             continue
-        if int(fields[1]) == pid and name in line:
+        if int(fields[1]) == pid and b"siamese_news" in line:
             found.append(int(path.parent.name))
     return found
 
@@ -284,7 +279,11 @@ def test_a_worker_that_dies_is_named_and_the_rest_goes_on(large):
         *command(large, "dies.csv", "--workers", "2"),
     ]
     job = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
-    while not (workers := workers_of(job.pid)) and job.poll() is None:
+    while len(workers := workers_of(job.pid)) < 2 and job.poll() is None:
+        time.sleep(0.02)
+    # It dies once the other one has finished a part.
+    os.kill(workers[0], signal.SIGSTOP)
+    while not list(large.glob("dies.csv.part/0*.read.json")) and job.poll() is None:
         time.sleep(0.02)
     os.kill(workers[0], signal.SIGKILL)
     error = job.communicate(timeout=300)[1]
@@ -309,16 +308,11 @@ def unfinished(root, steps, monkeypatch):
     """A run in three parts that stopped after so many steps, and the folder that it left."""
     left = iter([*[True] * steps, False])
 
-    @contextmanager
-    def broken(count, job):
-        def stopping(parts):
-            for done in run(parts):
-                if not next(left):
-                    raise InputError("stopped")
-                yield done
-
-        with here(count, job) as run:
-            yield stopping
+    def broken(*job):
+        for done in here(*job):
+            if not next(left):
+                raise InputError("stopped")
+            yield done
 
     monkeypatch.setattr(workers, "local_workers", broken)
     monkeypatch.setattr(workers, "parts_for", lambda *_: 3)

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,13 @@ from tests.planted import OF_PYTHON, Planted
 from tests.storm import ARTICLE, corpus
 from tests.training.test_ddp_commands import SMALL
 
-from siamese_news.utils.processes import importing, program_path, safe_paths, spawning
+from siamese_news.utils.processes import (
+    copying,
+    importing,
+    program_path,
+    safe_paths,
+    spawning,
+)
 
 COMMAND = Path(sys.executable).with_name("siamese-news")
 
@@ -148,6 +155,18 @@ def test_processes_of_another_program_get_safe_paths_and_it_keeps_its_own(monkey
         assert os.environ["PYTHONSAFEPATH"] == "1"
     importing([])
     assert "PYTHONSAFEPATH" not in os.environ
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is copied")
+def test_a_process_with_threads_or_torch_is_not_copied(monkeypatch):
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    assert copying([]).get_start_method() == "fork"
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "torch", object())
+        assert copying([]).get_start_method() == "forkserver"
+    monkeypatch.setattr(threading, "active_count", lambda: 2)
+    assert copying([]).get_start_method() == "forkserver"
 
 
 def test_a_program_is_taken_from_absolute_folders_of_the_path_alone(

@@ -70,11 +70,6 @@ def filter(
     After Ctrl-C or kill -9, the same command with --resume continues, and the results are the same.
     """
     check_cut(query)
-    if workers > 1:
-        from siamese_news.utils.processes import importing
-
-        # The imports of the workers run while this process does its first work.
-        importing(["siamese_news.cli", "siamese_news.search.sharding.workers"])
     # Workers share the processors.
     use_threads(1 if workers > 1 else None)
     query = format_of(query, None)

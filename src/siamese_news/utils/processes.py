@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -127,9 +128,8 @@ def importing(modules: Sequence[str]) -> Any:
     """A context of `multiprocessing` whose processes need not import these modules.
 
     If the system has it, this is a fork server: one fresh process imports them, beginning now, and
-    is copied for each new process; it skips those that it cannot import. A fork of this process
-    itself would copy the locks of its threads, which would never be released. Elsewhere, processes
-    are started anew, by a command that has called `use_safe_paths`.
+    is copied for each new process; it skips those that it cannot import. Elsewhere, processes are
+    started anew, by a command that has called `use_safe_paths`.
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
@@ -140,3 +140,15 @@ def importing(modules: Sequence[str]) -> Any:
     with safe_paths():
         ensure_running()
     return context
+
+
+def copying(modules: Sequence[str]) -> Any:
+    """A context of `multiprocessing` whose processes are copies of this one, with all its objects.
+
+    A copy has the locks of other threads, which nobody releases there, and torch does not survive
+    one, nor do the libraries of macOS: then it is that of `importing`.
+    """
+    alone = threading.active_count() == 1 and "torch" not in sys.modules
+    if sys.platform == "linux" and alone:
+        return multiprocessing.get_context("fork")
+    return importing(modules)

@@ -32,7 +32,7 @@ from siamese_news.search.filtering import kept_rows
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opened_query import OpenQuery, Outcome
 from siamese_news.search.partial_results import check_job
-from siamese_news.search.ranked_posts import metadata_text
+from siamese_news.search.ranked_posts import Sample, metadata_text
 from siamese_news.search.scan import Block, Spool, StreamPool, blocks, content_of
 from siamese_news.text.vocabulary import stable_hash
 from siamese_news.utils.checked_json import (
@@ -70,6 +70,10 @@ class ShardFolder:
         self._saved = self._took = 0.0
         self.shards = 0
         self.scorer: Scorer | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process makes the scorer again.
+        return vars(self) | {"scorer": None}
 
     @property
     def begun(self) -> bool:
@@ -330,20 +334,21 @@ def finish(opened: OpenQuery, folder: ShardFolder, stream: PostStream) -> Outcom
     stream.counts = _counted(opened, folder)
     histogram = Counter[str]()
     totals = Counter[str]()
-    sample: list[tuple[str, str, str | None]] = []
+    # A part has a sample of its own: of all of them, it takes those that one process would take.
+    sample = Sample()
     with folder.rows.open("wb") as target:
         for index in range(folder.shards):
             scored_part = folder.read(index, "scored.json")
-            sample += folder.read(index, "read.json")["sample"]
+            for id, text, lang in folder.read(index, "read.json")["sample"]:
+                sample.note(Post(id, text, {"lang": lang}))
             folder.check(index, scored_part["checksums"], "rows")
             with folder.file(index, "rows").open("rb") as source:
                 shutil.copyfileobj(source, target, 1 << 20)
             histogram.update(scored_part["histogram"])
             totals.update(scored=scored_part["scored"], rows=scored_part["rows"])
-    sampled = [Post(id, text, {"lang": lang}) for id, text, lang in sample]
-    opened.languages.note(sampled)
+    opened.languages.note(sample.posts)
     if opened.second_look is not None:
-        opened.second_look.read_sample(sampled)
+        opened.second_look.read_sample(sample.posts)
     if folder.shards > 1:
         _write_rejected(folder, stream, opened.query.out)
     return Outcome(

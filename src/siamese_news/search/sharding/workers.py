@@ -7,21 +7,18 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
 from siamese_news.errors import InputError
-from siamese_news.model.loading import open_named
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.file_pool import FilePool, empty_remarks
 from siamese_news.search.filtering import filter_posts, write_filtered
 from siamese_news.search.opened_query import OpenQuery, Outcome
 from siamese_news.search.partial_results import partial_place
 from siamese_news.search.pool import Pool
-from siamese_news.search.query import Query
-from siamese_news.search.seeds import Seeds
 from siamese_news.search.sharding.steps import ShardFolder, finish, merge, step_of
-from siamese_news.utils.processes import importing
+from siamese_news.utils.exits import ENDING
+from siamese_news.utils.processes import copying
 
 # An interrupted part is repeated, so it should not be too large; nor too small, because each part
 # skips over what others read of its files.
@@ -29,7 +26,6 @@ _PART = 128 << 20
 _PARTS = 8  # of each worker, at most
 _KEPT = "finished parts are kept: run the same command with --resume to continue"
 
-Job = tuple[Query, Seeds, ShardFolder]
 Run = Callable[[Sequence[int]], Iterator[tuple[int, str]]]
 """Does the next step of some parts: yields each part and a report, as they finish."""
 
@@ -72,14 +68,11 @@ def filter_to_file(
             say(f"{folder.path}: continues the unfinished run")
         try:
             if isinstance(pool, FilePool) and versions:
-                running: AbstractContextManager[Run]
-                job = (query, opened.seeds, folder)
-                if not several or folder.shards == 1:
-                    running = nullcontext(partial(_here, opened, folder, pool))
-                else:
-                    running = local_workers(min(workers, folder.shards), job)
-                with running as run:
-                    outcome = _run(opened, folder, pool, run, say)
+                run: Run = partial(_here, opened, folder, pool)
+                if several and folder.shards > 1:
+                    count = min(workers, folder.shards)
+                    run = partial(local_workers, opened, folder, count)
+                outcome = _run(opened, folder, pool, run, say)
             else:
                 outcome = filter_posts(opened, pool, folder.rows)
                 opened.languages.note(pool.sample())
@@ -131,40 +124,29 @@ def _here(
         yield index, step(opened, folder, index, pool if folder.shards == 1 else None)
 
 
-class Worker:
-    """Does the steps in a process of its own, which loads the model once.
-
-    Its working folder becomes that of the command, because the user's paths may be relative.
-    """
-
-    def __init__(self, job: Job, folder: str) -> None:
-        os.chdir(folder)
-        self._query, self._seeds, self._folder = job
-        self._opened: OpenQuery | None = None
-
-    def advance(self, index: int) -> tuple[int, str]:
-        """Do the next step of a part: the part, and a report."""
-        use_threads(1)
-        try:
-            if self._opened is None:
-                model = open_named(self._query.model)
-                self._opened = OpenQuery(self._query, self._seeds, *model)
-            _, step = step_of(self._folder)
-            return index, step(self._opened, self._folder, index, None)
-        except OSError as error:
-            raise InputError(
-                f"{error.filename or self._folder.path}: {error.strerror or error}; {_KEPT}"
-            ) from error
+def advance(opened: OpenQuery, folder: ShardFolder, index: int) -> tuple[int, str]:
+    """Do the next step of a part in this process: the part, and a report."""
+    use_threads(1)
+    try:
+        return index, step_of(folder)[1](opened, folder, index, None)
+    except OSError as error:
+        raise InputError(
+            f"{error.filename or folder.path}: {error.strerror or error}; {_KEPT}"
+        ) from error
 
 
-_workers: list[Worker] = []
-"""The worker of this process, if it is one of `local_workers`."""
+_job: list[tuple[OpenQuery, ShardFolder]] = []
+"""What this process works on, if it is one of `local_workers`."""
 
 
-def _begin(job: Job, folder: str) -> None:
+def _begin(opened: OpenQuery, folder: ShardFolder, current: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
+    for number in ENDING:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)  # a copy has the parent's handler
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _workers.append(Worker(job, folder))
+    os.chdir(current)  # the user's paths may be relative
+    _job.append((opened, folder))
 
 
 def _end_with_parent() -> None:
@@ -176,15 +158,22 @@ def _end_with_parent() -> None:
 
 
 def _advance(index: int) -> tuple[int, str]:
-    return _workers[0].advance(index)
+    return advance(*_job[0], index)
 
 
-@contextmanager
-def local_workers(count: int, job: Job) -> Iterator[Run]:
-    """Processes of this machine, which end with this block; if one dies, the `Run` fails."""
-    context = importing([__name__])  # no effect if it was called before
+def local_workers(
+    opened: OpenQuery, folder: ShardFolder, count: int, parts: Sequence[int]
+) -> Iterator[tuple[int, str]]:
+    """Do the next step of parts in processes of this machine, which end with it.
 
-    def run(parts: Sequence[int]) -> Iterator[tuple[int, str]]:
+    They are copies of this process, with its model and what the pool has taught it; where it cannot
+    be copied, each of them reads all of that itself.
+
+    Raises:
+        InputError: one of them died.
+    """
+    begin = (_begin, (opened, folder, os.getcwd()))
+    with ProcessPoolExecutor(count, copying([__name__]), *begin) as pool:
         futures = [pool.submit(_advance, index) for index in parts]
         processes = multiprocessing.active_children()
         try:
@@ -199,13 +188,9 @@ def local_workers(count: int, job: Job) -> Iterator[Run]:
             raise InputError(
                 f"a worker {endings[0] if endings else 'ended'}; {_KEPT}"
             ) from None
-
-    with ProcessPoolExecutor(count, context, _begin, (job, os.getcwd())) as pool:
-        try:
-            yield run
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
+            for process in processes:
                 process.terminate()
             raise
 
