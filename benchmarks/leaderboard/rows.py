@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 import siamese_news
 from benchmarks.leaderboard.sweep import known, sweep_models
 from siamese_news.errors import InputError
-from siamese_news.model.folder import folder_sha256
+from siamese_news.utils.checksums import SUMS
 
 SHIPPED = ("shipped", "beside", "second_look", "rank")
 """Kinds of rows with the model that ships."""
@@ -31,6 +31,7 @@ KINDS = (
 )
 PRETRAINED = Path(siamese_news.__file__).parent / "pretrained"
 ROOT = Path(__file__).parents[2]
+CONFIG = "config.json"
 
 
 @dataclass(frozen=True)
@@ -157,9 +158,7 @@ class Board:
             "options": {**row.options, **choices},
         }
         if row.kind in ("model", *SHIPPED):
-            description["models"] = [
-                folder_sha256(folder) for folder in self.folders(row)
-            ]
+            description["models"] = list(map(scores_sha256, self.folders(row)))
         if row.kind == "mix":
             parts = [self.rows[name] for name in row.options["of"]]
             description["parts"] = {
@@ -171,6 +170,19 @@ class Board:
                 "vectors": self.vectors,
             }
         return description
+
+
+def scores_sha256(folder: Path) -> str:
+    """A hash of everything in a model folder that its scores depend on, and of its card.
+
+    The table of relevance is left out: it translates the scores and changes none.
+    """
+    sums = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+    config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    config.pop("calibration", None)
+    files = [line for line in sums if not line.endswith(f" {CONFIG}")]
+    text = json.dumps([files, config], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_board(path: Path, models: Path, sweep: Path) -> Board:

@@ -17,7 +17,14 @@ from benchmarks.leaderboard.__main__ import HERE, main
 from benchmarks.leaderboard.csv_tables import SUMMARY, by_system, read_tables
 from benchmarks.leaderboard.figures import event_interval, figures_of
 from benchmarks.leaderboard.lock import Ledger
-from benchmarks.leaderboard.rows import Board, HeldOut, Row, option, read_board
+from benchmarks.leaderboard.rows import (
+    Board,
+    HeldOut,
+    Row,
+    option,
+    read_board,
+    scores_sha256,
+)
 from benchmarks.leaderboard.sentences import SentenceEncoder, not_installed, unpacked
 from benchmarks.leaderboard.sets import open_test
 from benchmarks.leaderboard.systems import (
@@ -43,11 +50,11 @@ from sklearn.metrics import average_precision_score
 
 from siamese_news.data import bundled
 from siamese_news.errors import InputError
-from siamese_news.model.folder import folder_sha256
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.search.partial_results import output_lock
 from siamese_news.search.seeds import MILLION
 from siamese_news.training import teacher
+from siamese_news.utils.checksums import write_sums
 
 CARD = "# A model\n\n| encoder | minutes |\n|---|---:|\n| BagEncoder | 3.5000 |\n"
 ROWS = {
@@ -258,7 +265,7 @@ def test_another_model_or_option_than_the_locked_one_is_refused(
     folder = place / "models" / "tiny" / "0" / "model"
     run(place, "--rows", "tiny,bm25")
     locked = records(place, "lock.json")["rows"]["tiny"]["models"]
-    assert locked[0] == folder_sha256(folder)
+    assert locked[0] == scores_sha256(folder)
     tiny_model.save(folder, card=CARD + "\nanother\n")
     with pytest.raises(SystemExit, match="tiny was locked with other models"):
         run(place, "score", "--rows", "tiny")
@@ -277,12 +284,23 @@ def test_another_model_or_option_than_the_locked_one_is_refused(
         run(place, "score", "--rows", "bm25")
 
 
+def test_a_table_of_relevance_changes_no_score_but_another_setting_may(place):
+    folder = place / "models" / "tiny" / "0" / "model"
+    config = json.loads((folder / "config.json").read_text())
+    hashes = []
+    for change in ({}, {"calibration": {"bias": [1.0]}}, {"limits": {"keep": "last"}}):
+        (folder / "config.json").write_text(json.dumps({**config, **change}))
+        write_sums(folder)
+        hashes.append(scores_sha256(folder))
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
 def test_all_steps_choose_anew_for_a_model_that_was_trained_anew(place, tiny_model):
     folder = place / "models" / "tiny" / "0" / "model"
     run(place, "--rows", "tiny")
     tiny_model.save(folder, card=CARD + "\nanother\n")
     run(place, "--rows", "tiny")
-    assert records(place, "lock.json")["rows"]["tiny"]["models"][0] == folder_sha256(
+    assert records(place, "lock.json")["rows"]["tiny"]["models"][0] == scores_sha256(
         folder
     )
     assert [entry["count"] for entry in records(place, "scored.json")] == [1, 2]

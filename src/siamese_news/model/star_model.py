@@ -40,7 +40,11 @@ class StarModel(TableModel):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        arrays = {n: array.astype(np.float32) for n, array in self._arrays.items()}
+        arrays = {
+            name: array.astype(np.float32)
+            for name, array in self._arrays.items()
+            if name.startswith("encoder.")  # the table of words is in the matrix
+        }
         self._whitening = [arrays.get(f"encoder.{name}") for name in ("mean", "matrix")]
         star = _star_options(self.config)
         prefix = "encoder." if star is self.config else "encoder.encoder."

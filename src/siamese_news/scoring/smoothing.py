@@ -21,9 +21,9 @@ from siamese_news.lexical_head.weights import TermWeights
 from siamese_news.scoring.candidates import Candidates, Keys, TextTable, content_keys
 from siamese_news.scoring.post_features import PostReader, Posts, unit_terms
 from siamese_news.scoring.scorer import Neighbor
+from siamese_news.text.token_ids import TokenIds
 from siamese_news.utils.compiled_loops import load_loops
 
-Ids = NDArray[np.int64]
 Score = Callable[[Posts, Sequence[int]], NDArray[np.float32]]
 """Posts and the numbers of some articles -> their scores before smoothing, (articles, P)."""
 
@@ -300,7 +300,7 @@ class SmoothedScores:
 
     def _smoothed(
         self, articles: Sequence[int]
-    ) -> Iterator[tuple[int, Keys, list[Ids], NDArray[np.float64], Neighbors]]:
+    ) -> Iterator[tuple[int, Keys, TokenIds, NDArray[np.float64], Neighbors]]:
         """Article, and of its best posts the keys, word ids, scores before, and neighbors."""
         candidates = self._candidates
         last_content: tuple[bytes, float] | None = None
@@ -323,5 +323,5 @@ class SmoothedScores:
                         wider,
                     )
                     last_content = content
-                texts = [posts.ids[row] for row in rows_in_union.tolist()]
+                texts = posts.ids.take(rows_in_union)
                 yield article, keys, texts, line[rows_in_union], near

@@ -298,11 +298,17 @@ class _Vectors:
                 _CACHE, self._folder, texts, texts, model.encode_posts
             )
             return stored.astype(np.float32)
-        ids = model.token_ids(texts)
-        return self._store.of(
-            content_keys(ids).tolist(),
-            lambda rows: model.encode_ids(ids.take(np.array(rows, int)), "post"),
-        )
+
+        def encoded(rows: list[int]) -> Floats:
+            ids = model.token_ids([texts[row] for row in rows])
+            # Many texts differ in a link alone.
+            _, first, places = np.unique(
+                content_keys(ids), return_index=True, return_inverse=True
+            )
+            return model.encode_ids(ids.take(first), "post")[places]
+
+        # Lists have many posts in common; no text is split into words twice.
+        return self._store.of(list(map(hash, texts)), encoded)
 
 
 @cache
