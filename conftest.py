@@ -13,7 +13,7 @@ import hypothesis
 import pytest
 import typer.testing
 from hypothesis.internal.conjecture import providers
-from tests.bundled import model_of
+from tests.bundled import hash_once, model_of
 
 from siamese_news.model import loading
 from siamese_news.utils import provenance
@@ -103,6 +103,7 @@ def once():
             typer.testing, "_get_command", functools.cache(typer.main.get_command)
         )
         patch.setattr(loading, "model_of", model_of)
+        hash_once(patch.setattr)
         # What a test writes need not outlive the machine; each call waits for the disk.
         patch.setattr(os, "fsync", lambda file: None)
         patch.setattr(provenance, "_revision", functools.cache(provenance._revision))

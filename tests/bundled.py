@@ -1,12 +1,16 @@
-"""The bundled model, which a process opens once, however many commands of it ask for it."""
+"""What ships or is installed: a process opens and hashes it once, however many commands ask."""
 
 import functools
+import sys
 from pathlib import Path
 
 from siamese_news.model import loading
-from siamese_news.model.text_model import TextModel
+from siamese_news.model.text_model import STAR, TextModel
+from siamese_news.utils import files
 
 _model_of = loading.model_of
+_file_sha256 = files.file_sha256
+_hash_of_installed = functools.cache(_file_sha256)
 
 
 @functools.cache
@@ -26,3 +30,19 @@ def model_of(folder: Path) -> TextModel:
     same = object.__new__(type(model))
     vars(same).update(vars(model))
     return same
+
+
+def file_sha256(path: str | Path) -> str:
+    """As `files.file_sha256`; files of the models that ship and of installed vectors do not change."""
+    folder = Path(path).parent
+    installed = folder in (loading.PRETRAINED, STAR) or "site-packages" in folder.parts
+    return _hash_of_installed(path) if installed else _file_sha256(path)
+
+
+def hash_once(set_attribute) -> None:
+    """Let every module of ours take `file_sha256` from here."""
+    for name, module in [*sys.modules.items()]:
+        if name.startswith("siamese_news") and (
+            vars(module).get("file_sha256") is _file_sha256
+        ):
+            set_attribute(module, "file_sha256", file_sha256)

@@ -130,6 +130,7 @@ def test_dense_softmax_is_the_same_recorded_or_not():
     assert quick.isfinite().all()
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("sparsity", SPARSITIES.values())
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
@@ -283,6 +284,7 @@ def test_the_compiled_loop_against_float64(monkeypatch, sparsity, own, radius, l
         assert error <= 1e-5 * max(one.abs().max().item() if one.numel() else 0, 1)
 
 
+@pytest.mark.sampled(16)
 @needs_loops
 @pytest.mark.parametrize("sparsity", MAPS)
 @pytest.mark.parametrize("itself", [False, True])
@@ -312,6 +314,7 @@ def test_the_compiled_star_against_float64(sparsity, itself, length):
         )
 
 
+@pytest.mark.sampled(24)
 @needs_loops
 @pytest.mark.parametrize("keys", [1, 16, 4096])
 @pytest.mark.parametrize("alpha", [1.0, 1.01, 1.05, 1.5, 1.95, 2.0])
