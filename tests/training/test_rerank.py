@@ -1,5 +1,6 @@
 """The rerank task end to end on a small made-up collection, and its bad inputs."""
 
+import dataclasses
 import gzip
 import json
 import random
@@ -25,6 +26,7 @@ from siamese_news.training.rerank_data import (
     Pairs,
     encode_collection,
     make_fold,
+    newest_first,
     read_reranking,
 )
 from siamese_news.training.rerank_module import RerankModule
@@ -477,6 +479,17 @@ def test_other_models_and_changed_folders_are_refused(folder, tmp_path):
         TextRanker.load(tmp_path / "model")
 
 
+def test_the_newest_candidates_come_first_whatever_the_number_of_their_digits(folder):
+    collection = read_reranking("small")
+    scores = {"9": 3.0, "1000": 1.0, "998": 2.0, "10": 0.5}
+    ordered = newest_first(dataclasses.replace(collection, candidates={"1": scores}))
+    assert list(ordered.candidates["1"].items()) == [
+        ("1000", 1.0), ("998", 2.0), ("10", 0.5), ("9", 3.0)
+    ]  # fmt: skip
+    assert list(scores) == ["9", "1000", "998", "10"]
+    assert ordered.qrels == collection.qrels and ordered.posts == collection.posts
+
+
 def test_batches_of_one_query_come_in_the_order_of_the_files(folder):
     collection = read_reranking("small")
     topics = ["3", "1", "12"]
@@ -529,6 +542,26 @@ def test_validation_follows_after_so_many_queries(folder, tmp_path, monkeypatch)
             if topics % 5 == 0:
                 expected.append("validation")
     assert events == expected and topics == 42
+
+
+def test_a_training_on_the_newest_posts_first(folder, tmp_path, monkeypatch):
+    served = []
+    step = RerankModule.training_step
+
+    def training_step(self, batch, index):
+        served.extend(self.train_pairs.names[int(row)] for row in batch.rows)
+        return step(self, batch, index)
+
+    monkeypatch.setattr(RerankModule, "training_step", training_step)
+    config = configuration(folder, batches="newest", batch_size=6, epochs=1)
+    rerank.run(config, tmp_path / "out")
+    collection = read_reranking("small")
+    train = make_fold(collection, 2013, share=0.15, seed=0).train
+    assert served == [
+        (topic, post)
+        for topic in train
+        for post in sorted(collection.candidates[topic], key=int, reverse=True)
+    ]
 
 
 def test_named_topics_are_held_out(folder):

@@ -27,6 +27,7 @@ from siamese_news.training.rerank_data import (
     RerankCollection,
     encode_collection,
     make_fold,
+    newest_first,
     read_reranking,
     words_of_collection,
 )
@@ -67,11 +68,10 @@ class RerankOptions(TypedDict):
     epochs: int
     patience: Number | None
     batch_size: Count
-    batches: Literal["mixed", "query"]
+    batches: Literal["mixed", "query", "newest"]
     collection_words: int | None
     unknown_range: float | None
     negatives: Amount | None
-    positive_weight: float
     exact_match: bool
     link_match: bool
     gradient_clip: float | None
@@ -97,6 +97,8 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     _check_options(task)
     started = time.monotonic()
     collection = read_reranking(task["collection"])
+    if task["batches"] == "newest":
+        collection = newest_first(collection)
     topics_of_dev = task["validation_topics"]
     fold = make_fold(
         collection,
@@ -106,7 +108,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         dev_topics=None if topics_of_dev is None else list(map(str, topics_of_dev)),
     )
     model, encoded = _build(config, collection, fold)
-    by_query = task["batches"] == "query"
+    by_query = task["batches"] != "mixed"
     train = Pairs(
         collection,
         encoded,
@@ -127,7 +129,6 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
             fused(task["optimizer"], config["trainer"]["precision"]), "task.optimizer"
         ),
         schedule=task.get("schedule"),
-        positive_weight=task["positive_weight"],
         validate_queries=task["validate_queries"],
         seed=config["seed"],
     )
@@ -169,8 +170,10 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     scaled = convert(dev_run), convert(test_run)
     joint, weight = interpolated(collection, fold, *scaled, first_stage, grid)
     systems = {PLAIN: test_run, JOINT: joint}
-    judged = collection.judged(fold.test)
-    topics = {suffix: evaluate_run(run, judged) for suffix, run in systems.items()}
+    topics = {
+        suffix: evaluate_run(run, collection.judged(fold.test))
+        for suffix, run in systems.items()
+    }
     averages = {suffix: means(figures) for suffix, figures in topics.items()}
     dev_figures = means(evaluate_run(dev_run, collection.judged(fold.dev)))
     row = {
@@ -212,7 +215,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
 
 def _check_options(task: Mapping[str, Any]) -> None:
     """Refuse values that do not go together."""
-    by_query = task["batches"] == "query"
+    by_query = task["batches"] != "mixed"
     if by_query and task["negatives"] is not None:
         raise InputError(
             f"task.negatives={task['negatives']}: batches of one query have all of its posts; "

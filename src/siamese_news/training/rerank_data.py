@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -112,6 +112,19 @@ def read_reranking(name: str) -> RerankCollection:
         )
     return RerankCollection(
         name, queries, years, posts, urls, candidates, qrels, folder / "runs"
+    )
+
+
+def newest_first(collection: RerankCollection) -> RerankCollection:
+    """With each topic's candidates by the numbers that are their ids, from the greatest down."""
+    return replace(
+        collection,
+        candidates={
+            query: dict(
+                sorted(run.items(), key=lambda post: (len(post[0]), post), reverse=True)
+            )
+            for query, run in collection.candidates.items()
+        },
     )
 
 

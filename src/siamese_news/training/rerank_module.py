@@ -34,7 +34,6 @@ class RerankModule(pl.LightningModule):
         qrels: Qrels,
         optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer],
         schedule: Mapping[str, Any] | None,
-        positive_weight: float,
         seed: int,
         validate_queries: int | None = None,
     ) -> None:
@@ -53,10 +52,6 @@ class RerankModule(pl.LightningModule):
                 f"task.validate_queries={validate_queries}: an epoch has {len(self._ends)} topics; "
                 "expected at most as many"
             )
-        self.class_weights: Tensor
-        self.register_buffer(
-            "class_weights", torch.tensor([1.0, positive_weight]), persistent=False
-        )
         self.dev_scores = np.zeros(len(dev.labels), np.float32)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -88,7 +83,7 @@ class RerankModule(pl.LightningModule):
     def training_step(self, batch: IdBatch, index: int) -> Tensor:
         """The loss of a batch."""
         assert batch.labels is not None
-        loss = nll_loss(self.model(batch), batch.labels, weight=self.class_weights)
+        loss = nll_loss(self.model(batch), batch.labels)
         self.log(
             "train/loss",
             loss,
