@@ -1,5 +1,6 @@
 """Seed articles from text files, web pages, office files, JSON, tables and standard input."""
 
+import email
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -90,9 +91,24 @@ def read_page(data: bytes, location: str) -> dict[str, Any]:
     }
 
 
+def read_web_archive(data: bytes, location: str) -> dict[str, Any]:
+    """The article of a page that a browser saved as one file (.mhtml); see `read_page`."""
+    parts = email.message_from_bytes(data).walk()
+    page = next(
+        (part for part in parts if part.get_content_type() == "text/html"), None
+    )
+    if page is None:
+        raise InputError(
+            f"{location}: has no page in HTML; save the text of the article as .txt"
+        )
+    body: Any = page.get_payload(decode=True)
+    return read_page(body or b"", location)
+
+
 _TEXT = (".txt", ".text", ".md")
 _PAGES = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), read_page),
+    **dict.fromkeys((".mhtml", ".mht"), read_web_archive),
     ".docx": read_docx,
     ".pdf": read_pdf,
 }
@@ -114,6 +130,10 @@ class EmptyArticle(InputError):
     """An article with neither a title nor a text."""
 
 
+class PageOfExport(EmptyArticle):
+    """A page of an export that is about the search: no error next to articles."""
+
+
 def read_articles(
     sources: str | Path | Iterable[str | Path],
     *,
@@ -124,8 +144,8 @@ def read_articles(
     - ``.txt`` (``.text``, ``.md``): one article; its id is the file's name without suffixes (white
       space becomes ``-``), its title the first line that is not blank where more text follows it.
       An export of Nexis or Factiva, also in Word, is as many articles as it has, numbered from 1.
-    - ``.html`` (``.htm``, ``.xhtml``): a saved web page, by the extra ``web``; ``.docx`` and
-      ``.pdf``, by the extra ``office``; ids in the same way.
+    - ``.html`` (``.htm``, ``.xhtml``, ``.mhtml``): a saved web page, by the extra ``web``; ``.docx``
+      and ``.pdf``, by the extra ``office``; ids in the same way.
     - ``.jsonl`` (``.ndjson``), ``.csv``, ``.tsv``, ``.parquet``: one article per row with ``_id``,
       ``id`` or ``url``; ``text``; ``title``, ``date`` and the like where known (so a BEIR
       ``queries.jsonl`` is one). ``.json``: that, or one object (as trafilatura writes), or a list.
@@ -167,9 +187,10 @@ def read_articles(
                 raise record
             article = article_of(record, location)
         except EmptyArticle as error:
-            if set_aside is None:
+            if set_aside is None and not isinstance(error, PageOfExport):
                 raise
-            set_aside(str(error))
+            if set_aside is not None:
+                set_aside(str(error))
             empty = True
             continue
         if article.id in seen:
@@ -270,11 +291,20 @@ def _records(source: Input) -> Records:
 
 def _parts(article: dict[str, Any] | EmptyArticle, name: str) -> Records:
     """The articles in an export of a database of news, or the one article."""
-    if isinstance(article, EmptyArticle) or not (
-        parts := exported(f"{article['title']}\n{article['text']}".splitlines())
-    ):
+    if isinstance(article, EmptyArticle):
         yield name, article
         return
+    parts, pages = exported(f"{article['title']}\n{article['text']}".splitlines())
+    for line in pages:
+        yield (
+            name,
+            PageOfExport(
+                f"{name}: the page that begins with '{line[:60]}' is about the export, and not an "
+                "article"
+            ),
+        )
+    if not parts and not pages:
+        yield name, article
     for number, fields in enumerate(parts, 1):
         suffix = f"-{number}" if len(parts) > 1 else ""
         yield (

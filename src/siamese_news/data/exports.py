@@ -64,19 +64,30 @@ _FORM = re.compile(
 # Factiva's codes before the lines of an article, and of lines that only describe it.
 _CODE = re.compile(r"(?:SE|HD|BY|CR|WC|PD|ET|SN|SC|ED|PG|LA|CY|LP|TD)\s{2,}")
 _DESCRIBING = re.compile(r"(?:CO|IN|NS|RE|IPC|IPD|PUB|RF|CLM)\s{2,}.*")
+# Lines of a page about an export: whose it is, what was searched for, which articles there are.
+_ABOUT = re.compile(
+    r"(?:User Name|Benutzername|Nom d'utilisateur|Nombre de usuario|Date and Time|Datum und Uhrzeit"
+    r"|Date et heure|Job Number|Client/Matter|Search (?:Terms|Type)|Suchbegriffe|Termes de recherche"
+    r"|Narrowed by|Results Found|Timestamp)\b.*|Do[ck]ument\w* \(\d+\)|Search Summary"
+    r"|Table of Contents|Zusammenfassung der Suche|Résumé de la recherche|Resumen de (?:la )?búsqueda"
+    r"|.{1,200}\.{4,80} ?\d{1,5}",
+    re.I,
+)
+_PARAGRAPH = 25  # words that no line of such a page has
 _PAPER = 80  # letters of a line above the text, at most
 _LINES = 25  # of the form above a text, at most
 
 
-def exported(lines: Sequence[str]) -> list[dict[str, Any]]:
+def exported(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
     """The articles in the lines of a file; none if it has no database's marks.
 
-    Each has ``title``, ``text``, ``created_at`` and, in its ``metadata``, ``source``.
+    Each has ``title``, ``text``, ``created_at`` and, in its ``metadata``, ``source``. Returns, too,
+    the first lines of pages that are no articles but about the search.
 
     Example:
         >>> from siamese_news.data.exports import exported
         >>> lines = ["A flood", "The Courier", "3 May 2026", "Body", "It rains.", "End of Document"]
-        >>> [article["title"] for article in exported(lines)]
+        >>> [article["title"] for article in exported(lines)[0]]
         ['A flood']
     """
     lines = [line.strip() for line in lines if line.strip()]
@@ -90,17 +101,33 @@ def exported(lines: Sequence[str]) -> list[dict[str, Any]]:
         lines = re.sub(r"(?m)(\A|^_{9,}\n)Title: ", r"\1", text).splitlines()
     for source, mark, leads, form_end, paper_first in _EXPORTS:
         marks = [n for n, line in enumerate(lines) if mark.fullmatch(line)]
-        parts = [
-            lines[start + 1 : end]
-            for start, end in pairwise([-1, *marks, len(lines)][1 if leads else 0 :])
-        ]
-        if marks and (is_proquest or source != "ProQuest"):
-            return [
-                _article(article_lines, source, form_end, paper_first)
-                for article_lines in parts
-                if article_lines and (not is_proquest or _FULL_TEXT in article_lines)
-            ]
-    return []
+        if not marks or (source == "ProQuest" and not is_proquest):
+            continue
+        edges = [-1, *marks, len(lines)]
+        parts = [lines[start + 1 : end] for start, end in pairwise(edges)]
+        outside = 0 if leads else len(marks)  # the part that no mark belongs to
+        articles, pages = [], []
+        for number, part in enumerate(parts):
+            begin = _first_line(part) if number == 0 else 0
+            is_article = _FULL_TEXT in part if is_proquest else number != outside
+            if number == outside and not leads:  # perhaps cut off
+                is_article |= any(len(line.split()) >= _PARAGRAPH for line in part)
+            if is_article and part[begin:]:
+                articles.append(_article(part[begin:], source, form_end, paper_first))
+            pages += part[: 1 if begin or not is_article else 0]
+        return articles, pages
+    about = [line for line in lines[:_LINES] if _ABOUT.fullmatch(line)]
+    return [], lines[:1] if len(about) > 2 else []
+
+
+def _first_line(lines: Sequence[str]) -> int:
+    """Where the first article begins below a page about the export, which may list it; else 0."""
+    about = [n for n, line in enumerate(lines) if _ABOUT.fullmatch(line)]
+    if len(about) < 2:
+        return 0
+    titles = [line[3:] for line in lines if line.startswith("1. ")]
+    starts = [n for n, line in enumerate(lines) if line in titles[:1]]
+    return next(iter(starts), about[-1] + 1)
 
 
 def _article(

@@ -99,7 +99,20 @@ def test_every_shape_becomes_one(value, expected):
             "1900-01-01",
             "1904-01-01",
         ),
-        *("30/02/2026", "2026-04-31 10:00"),
+        *("30/02/2026", "2026-04-31 10:00", "2026.13.45", "2026-09-24 25:61"),
+        *(
+            "2026/02/31",
+            "31 February 2026",
+            "2026-02-31T10:00:00Z",
+            "45/99/2026",
+            "31.6. 2026",
+        ),
+        *(
+            "30 февраля 2026",
+            "Feb 30, 2026, 2:05 PM",
+            "24/09/2026 24:30",
+            "24/09/2026 10:75",
+        ),
         *("9999-12-31T23:59:59Z", "2199-01-01T00:00:00Z", "2098-05-05", 2**63 - 1, -1),
     ],
 )
@@ -149,6 +162,40 @@ def test_a_date_that_means_none_is_left_out_and_counted(value):
         ("mar. 8 sept. 2026", "2026-09-08T00:00:00Z"),  # a Tuesday, not March
         ("2026-11-20 25:61", None),
         ("2026/11/20 28:05", None),
+        # Of languages that few of us read.
+        ("24/09/2026 3:40 ਬਾ.ਦੁ.", "2026-09-24T15:40:00Z"),
+        ("24/09/2026 ጥዋት 12:40", "2026-09-24T00:40:00Z"),
+        ("24/09/2026 3:40 т.к.", "2026-09-24T15:40:00Z"),
+        ("24/09/2026 3:40 e.m.", "2026-09-24T15:40:00Z"),
+        ("24 september 2026 kl. 3:40 em", "2026-09-24T15:40:00Z"),
+        ("\u200f24/09/2026 3:40 م", "2026-09-24T15:40:00Z"),
+        ("24/09/2026 3:40 de la tarde", "2026-09-24T15:40:00Z"),
+        ("24 сентября 2026 г., 3:40 дня", "2026-09-24T15:40:00Z"),
+        ("24/09/2026 a las 12:40", "2026-09-24T12:40:00Z"),
+        ("24/09/2026 3p.m.", "2026-09-24T15:00:00Z"),
+        ("24.09.2026 15 Uhr", "2026-09-24T15:00:00Z"),
+        ("24.09.98 15:40", "1998-09-24T15:40:00Z"),
+        # Zones, and the end of a day.
+        ("24/09/2026 15:40 GMT-3", "2026-09-24T18:40:00Z"),
+        ("24/09/2026 15:40 (UTC+05:30)", "2026-09-24T10:10:00Z"),
+        ("2026-09-24 3:40 PM EST", "2026-09-24T20:40:00Z"),
+        ("Thu Sep 24 15:40:00 EST 2026", "2026-09-24T20:40:00Z"),
+        ("24/09/2026 24:00", "2026-09-25T00:00:00Z"),
+        ("24/09/2026 15:40:07,123", "2026-09-24T15:40:07Z"),
+        # A word that could move the time.
+        ("24/09/2026 3:40 foo", None),
+        ("24/09/2026 foo 3:40", None),
+        ("24/09/2026 3:40 noche", None),
+        ("24/09/2026 15:40 мск", None),
+        ("24/09/2026 15:40 Eastern Time", None),
+        ("24/09/2026 15:40 AM", None),
+        ("3:40 em 24/09/2026", None),  # Portuguese for on, or a Swedish afternoon
+        ("24.09.2026 Sa 12:40", None),  # a Saturday, or a Vietnamese morning
+        (
+            "24/09/2026 Mo 3:40",
+            "2026-09-24T03:40:00Z",
+        ),  # a Monday, no afternoon of Gusii
+        ("24/09/2026 1540", None),
     ],
 )
 def test_dates_as_programs_of_several_languages_write_them(value, expected):
@@ -158,7 +205,14 @@ def test_dates_as_programs_of_several_languages_write_them(value, expected):
 @pytest.mark.parametrize(
     "value",
     [
-        *("some day", "10/11/2018", "2026-11", "2026.13.45", "2026-09-24 25:61"),
+        *(
+            "some day",
+            "10/11/2018",
+            "2026-11",
+            "24/09/2026 3:40 foo",
+            "9999-12-31 24:00",
+        ),
+        *({"seconds": 1726000000}, [2026, 9, 24]),
         *("1405/07/02", "1448-04-12", "2569-09-24"),  # years of Iran, Islam, Buddhism
     ],
 )
@@ -243,3 +297,26 @@ def test_whatever_comes_is_a_date_or_none(value):
     assert result is None or (
         len(result) == 20 and result[10] == "T" and result[-1] == "Z"
     )
+
+
+def test_every_half_of_the_day_of_dateparser_is_known():
+    """In each of our languages, with its points and blanks, behind a time."""
+    from siamese_news.data.readers.dates import _LANGUAGES, _names_in
+
+    for language in _LANGUAGES:
+        for half, hour in (("am", "03"), ("pm", "15")):
+            for name in _names_in(language).get(half, ()):
+                assert (
+                    iso_date(f"24/09/2026 3:40 {name}") == f"2026-09-24T{hour}:40:00Z"
+                )
+
+
+@given(st.text(st.characters(categories=["L", "M"]), min_size=1, max_size=8))
+def test_an_unknown_word_never_leaves_a_time_in_the_morning(word):
+    from siamese_news.data.readers.dates import _halves, _known_words, _words
+
+    if {*_words(word)} & ({*_halves()} | _known_words()):
+        return
+    if _words(word):
+        assert iso_date(f"24/09/2026 3:40 {word}") is None
+        assert iso_date(f"24/09/2026 {word} 3:40") is None

@@ -1,10 +1,12 @@
 """A file that a database of news exports is as many seeds as it has articles."""
 
 import json
+import quopri
 
 import pytest
 
 from siamese_news.data.articles import read_articles
+from siamese_news.errors import InputError
 
 TEXTS = (
     "The weir at Tansy Mill gave way.\nHundreds fled.",
@@ -180,3 +182,96 @@ def test_pages_and_json_without_a_word_about_their_encoding(tmp_path, encoding):
         assert len(articles) == (1 if name == "page.html" else 3)
         assert {a.title for a in articles} == {"Dämme"}
         assert {" ".join(a.text.split()) for a in articles} == {text.strip()}
+
+
+COVER = (
+    "User Name: Ann Example\nDate and Time: Friday, November 20, 2026 2:05:00 PM EST\n"
+    "Job Number: 1234567\nDocuments (2)\n1. Weir gives way\nClient/Matter: -None-\n"
+    "Search Terms: weir\nSearch Type: Terms and Connectors\nNarrowed by:\n2. Fire at the mill\n"
+    "Client/Matter: -None-\nSearch Terms: weir\nSearch Type: Terms and Connectors\n"
+)
+SUMMARY = (
+    "Search Summary\nText\nweir and mill\nDate\nIn the last 3 months\nSource\nAll Sources\n"
+    "Results Found\n2\nTimestamp\n20 November 2026 14:05\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("form", "above", "below", "page"),
+    [
+        (nexis_end, COVER, "", "User Name"),
+        (
+            nexis_end,
+            COVER.replace("1. Weir gives way", "1. Weir gives"),
+            "",
+            "User Name",
+        ),
+        (lexis_uni, COVER, "", "User Name"),
+        (factiva, "", SUMMARY, "Search Summary"),
+        (factiva, "", "Resumen de la búsqueda\nTexto\nweir\n", "Resumen"),
+        (nexis, "Time of Request: May 9\nJob Number: 1\n", "", "Time of Request"),
+    ],
+)
+def test_a_page_about_an_export_is_no_seed_and_is_named(
+    tmp_path, form, above, below, page
+):
+    rows = list(zip(TITLES, TEXTS, DAYS, (1, 2), strict=True))
+    path = tmp_path / "two.txt"
+    path.write_text(above + "".join(form(*row) for row in rows) + below)
+    aside = []
+    articles = read_articles(path, set_aside=aside.append)
+    assert [(a.title, a.text) for a in articles] == list(
+        zip(TITLES, TEXTS, strict=True)
+    )
+    assert [a.metadata["created_at"][:10] for a in articles] == [
+        "2026-05-03",
+        "2026-05-04",
+    ]
+    (remark,) = aside
+    assert f"the page that begins with '{page}" in remark
+    assert len(read_articles(path)) == 2
+
+
+@pytest.mark.parametrize("page", [COVER, SUMMARY])
+def test_a_file_that_is_only_such_a_page_is_no_seed(tmp_path, page):
+    (tmp_path / "list.txt").write_text(page)
+    (tmp_path / "a.txt").write_text("A flood\nIt rains.")
+    aside = []
+    assert [a.id for a in read_articles(tmp_path, set_aside=aside.append)] == ["a"]
+    assert len(aside) == 1
+    with pytest.raises(InputError, match="every article is empty|not an article"):
+        read_articles(tmp_path / "list.txt")
+
+
+def test_the_last_article_of_a_file_that_is_cut_off_is_a_seed(tmp_path):
+    text = " ".join(["The mill at the weir was under water by noon."] * 4)
+    whole = "".join(
+        factiva(*row) for row in zip(TITLES, TEXTS, DAYS, (1, 2), strict=True)
+    )
+    (tmp_path / "a.txt").write_text(
+        f"{whole}{factiva('A third', text, DAYS[0], 3)}".rpartition("Doc")[0]
+    )
+    assert [a.title for a in read_articles(tmp_path / "a.txt")] == [*TITLES, "A third"]
+
+
+@pytest.mark.parametrize(
+    "header", ["From: <Saved by Blink>", 'From: "Saved by Windows"', "Subject: x"]
+)
+@pytest.mark.parametrize("charset", ["utf-8", "cp1252"])
+def test_a_web_archive_is_an_article(tmp_path, header, charset):
+    pytest.importorskip("trafilatura")
+    story = "Die Brücke über die Asker gab nach, und die Fähre fährt nicht. " * 9
+    page = f'<html><head><meta charset="{charset}"><title>Brücke</title></head><body>'
+    page += f"<article><h1>Brücke</h1><p>{story}</p></article></body></html>"
+    coded = quopri.encodestring(page.encode(charset)).decode()
+    (tmp_path / "a.mhtml").write_text(
+        f"{header}\nMIME-Version: 1.0\nContent-Type: multipart/related; boundary=XX\n\n--XX\n"
+        "Content-Type: image/png\nContent-Transfer-Encoding: base64\n\nAAAA\n--XX\n"
+        f"Content-Type: text/html\nContent-Transfer-Encoding: quoted-printable\n\n{coded}\n--XX--\n"
+    )
+    (article,) = read_articles(tmp_path / "a.mhtml")
+    assert (article.id, article.title) == ("a", "Brücke")
+    assert "Die Brücke über die Asker gab nach" in article.text
+    (tmp_path / "b.mht").write_bytes(b"MIME-Version: 1.0\n\n\xff\x00")
+    with pytest.raises(InputError, match="has no page in HTML"):
+        read_articles(tmp_path / "b.mht")

@@ -1,5 +1,6 @@
 """Posts inside the records of a JSON that is of no known format."""
 
+import csv
 import json
 
 import pytest
@@ -42,7 +43,7 @@ def test_answers_and_their_answers_are_posts(tmp_path, lines):
     assert posts["a1"].metadata["reply_to"] == "q1"
     assert len(posts) == 9
     (remark,) = stream.detected[0].remarks
-    assert "'tags'" in remark and "no text or no id" in remark
+    assert "'tags'" in remark and "has no text or no id" in remark
 
 
 def test_a_bad_record_does_not_cost_those_inside(tmp_path):
@@ -52,6 +53,57 @@ def test_a_bad_record_does_not_cost_those_inside(tmp_path):
     stream = open_posts([path])
     assert {"a2", "b2"} <= {post.id for post in stream}
     assert stream.counts.reasons == {"no text": 1}
+
+
+REPLY = {"id": "r1", "text": "so it is", "reply_to": "7"}
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+@pytest.mark.parametrize(
+    "replies",
+    [
+        json.dumps([REPLY]),
+        str([REPLY]),
+        [json.dumps(REPLY)],
+        {"r1": REPLY, "r2": {"id": "r2", "text": "no"}},
+    ],
+    ids=["json", "python", "list", "by id"],
+)
+def test_posts_that_are_written_as_a_text_or_by_their_ids(tmp_path, replies, kind):
+    rows = [{"id": "7", "text": "rain", "replies": replies}]
+    rows += [{"id": "8", "text": "{sun", "replies": None}]
+    path = tmp_path / f"dump.{kind}"
+    if kind == "csv":
+        rows[0]["replies"] = (
+            replies if isinstance(replies, str) else json.dumps(replies)
+        )
+        with path.open("w") as stream:
+            writer = csv.DictWriter(stream, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        path.write_text("\n".join(map(json.dumps, rows)))
+    posts = {post.id: post for post in open_posts([path])}
+    assert posts["r1"].text == "so it is"
+    assert posts["r1"].metadata["reply_to"] == "7"
+    assert len(posts) == 3 + isinstance(replies, dict)
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [["this is far too much", "is it?"], [[REPLY]], [{"text": "no id at all"}]],
+)
+def test_replies_that_are_not_read_are_named(tmp_path, replies):
+    row = {
+        "id": "7",
+        "text": "rain",
+        "tags": ["flood", "Harlow Bridge"],
+        "replies": replies,
+    }
+    (tmp_path / "dump.jsonl").write_text(json.dumps(row))
+    stream = open_posts([tmp_path / "dump.jsonl"])
+    (remark,) = stream.detected[0].remarks
+    assert "not read: what is in 'replies'" in remark and len(list(stream)) == 1
 
 
 def test_deep_nesting_is_a_bad_row(tmp_path):

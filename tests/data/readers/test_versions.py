@@ -70,6 +70,29 @@ def test_a_table_with_a_column_of_edits(tmp_path):
     assert texts(open_posts([path])) == {"1859438947518565999": "new"}
 
 
+@pytest.mark.parametrize("edited_first", [False, True])
+@pytest.mark.parametrize("updated", [{"updated": "2026-03-02T09:30:00Z"}, {}])
+def test_an_update_of_an_outbox_is_a_version(tmp_path, updated, edited_first):
+    object_of = {"id": "https://example.social/7", "content": "<p>the riber</p>"}
+    wrote = {"id": "a", "type": "Create", "actor": "ann", "object": object_of}
+    wrote["published"] = "2026-03-02T08:00:00Z"
+    change = {**wrote, "id": "b", "type": "Update", "published": "2026-03-02T09:30:00Z"}
+    change["object"] = {**object_of, "content": "<p>the river</p>", **updated}
+    others = [
+        {**change, "type": "Delete", "object": {"type": "Tombstone", "id": "t"}},
+        {**change, "object": {"type": "Person", "id": "p", "name": "Ann"}},
+        {**change, "type": "Announce", "object": "https://example.social/content"},
+    ]
+    rows = [change, wrote] if edited_first else [wrote, change]
+    page = {"type": "OrderedCollection", "orderedItems": [*rows, *others]}
+    stream = open_posts([written(tmp_path / "outbox.json", [page])])
+    assert list(texts(stream).values()) == ["the river"]
+    assert stream.counts.reasons == {"older version": 1}
+    assert "3 records without a post skipped (reposts, likes, deletions" in str(
+        stream.counts
+    )
+
+
 def test_numbers_of_chats_are_no_versions(tmp_path):
     path = tmp_path / "posts.csv"
     path.write_text(

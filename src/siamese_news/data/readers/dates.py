@@ -8,6 +8,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from dateparser.data.languages_info import language_order
+
 from siamese_news.errors import InputError
 
 # Orders of day, month and year that a user can name instead of a pattern of ``strptime``.
@@ -26,26 +28,45 @@ _LONGEST = 80
 _NUMBERS = re.compile(r"(?<!\d)(\d{1,4})([./-]) ?(\d{1,2})\2 ?(\d{1,4})(?!\d)")
 _SLASHED = re.compile(r"(?<!\d)(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d\d)(?!\d)")
 _CLOCK = re.compile(
-    r"(?<!\d)([01]?\d|2[0-4])(?::| ?h ?)([0-5]?\d)(?!\d)(?:[:.](\d\d)(?:\.\d+)?)?",
+    r"(?<!\d)([01]?\d|2[0-4])(?::| ?h ?)([0-5]?\d)(?!\d)(?:[:.]([0-5]\d|60)(?:[.,]\d+)?)?",
     re.I,
 )
+# Times without minutes.
+_HOUR = re.compile(r"(?<![\d.,:/-])(\d\d?) ?(?=(?:[ap]\.? ?m\.?|uhr|h)(?!\w))", re.I)
 # Without these words or a year before it, ``14.05`` is the fourteenth of May.
 _POINTED = re.compile(
     r"(?:\b(?:klo|kl\.?|pukul|ore|um)|(?<=\d{4}),?) (\d{1,2})\.(\d\d)(?:\.(\d\d))?(?![.\d])",
     re.I,
 )
-_AM, _PM = "am", "pm"
-# Names of the halves of a day that dateparser lacks, and those that are other words elsewhere.
-_HALVES = {_AM: {"上午", "午前"}, _PM: {"下午", "午後", "午后", "du."}}
-_NO_HALVES = {"de", "du", "em", "in", "to"}
-# Only after a clock: the 2026 of 13-11-2026 is a year.
+# Names of the halves of a day that dateparser lacks, by the hours that they add; those of several
+# words in one. A night is on both sides of twelve.
+_AM = (
+    "a 上午 午前 morning inthemorning vormittags morgens matin dumatin mañana delamañana manhã damanhã "
+    "mattina dimattina утра ранку сутринта délelőtt"
+)
+_PM = (
+    "p 下午 午後 午后 afternoon intheafternoon evening intheevening nachmittags abends soir dusoir "
+    "delaprèsmidi tarde delatarde datarde pomeriggio delpomeriggio disera дня вечера вечора délután "
+    "este popołudniu"
+)
+# These halves are words of other languages, or days of the week, unless they end a text or, of
+# those of Hungarian, begin a time.
+_DOUBTFUL = {"de", "du", "em", "in", "sa", "to"}
+_NOT_IN_FRONT = _DOUBTFUL - {"de", "du"}
+# What is next to a time and does not change it, besides what dateparser knows.
+_CONNECTING = (
+    "at on um klo kello pukul ore alle ob dne lúc saat clock hs hrs horas στις plkst kell o t em in "
+    "du to"
+)
 _OFFSET = re.compile(
-    r"(?::|h ?)\d\d[^+-]*?( ?(?:GMT|UTC)?([+-]\d\d:?\d\d)(?: \(.*\))?)$"
+    r"(?::|h ?)\d\d(?:[:.]\d\d)?(?:[.,]\d+)?[^+\d-]*?"
+    r"( ?\(?(?:GMT|UTC)?([+-])(\d\d?)(?::?(\d\d))?\)?(?: \(.*\))?)$"
 )
 _CAPITALS = re.compile(r"\b[A-Z]{2,5}\b")
 # Marks are in words of India; points in abbreviations of Thai.
-_WORD = re.compile(r"[^\s\d.,;:/()+'’\"_-]+")
+_WORD = re.compile(r"[^\s\d.,;:/()+'’\"״׳_\[\]{}<>|@~*،؛·–—、，。-]+")
 _THAI_POINT = re.compile(r"(?<=[\u0e00-\u0e7f])\.(?=[\u0e00-\u0e7f])")
+_UNSEEN = re.compile(r"[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _EAST_ASIAN = str.maketrans("年월月년日일時时点點시分분", "--" + "--" + "  :::::  ")
 _VIETNAMESE = re.compile(
     r"(\d{1,2}) +(?:tháng|thg) +(\d{1,2}),?(?: +năm)? +(\d{4})", re.I
@@ -57,10 +78,14 @@ _ENGLISH = (
     "january february march april may june july august september october november december"
 ).split()
 _LANGUAGES = (
-    "af ar az be bg bn bs ca cs cy da de el en es et eu fa fi fr ga gl gu he hi hr hu hy id is it "
+    "af ar az be bg bn bs ca cs cy da de el en es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja "
     "ka kk km kn ko lo lt lv mk ml mn mr ms my nb ne nl pa pl ps pt ro ru si sk sl sq sr sv sw ta "
-    "te th tr uk ur uz vi zu"
+    "te th tr uk ur uz vi zh zu"
 ).split()
+
+
+class ImpossibleDate(ValueError):
+    """A date or time that no calendar and no clock has."""
 
 
 def written_date(text: str, order: str = "") -> datetime:
@@ -70,6 +95,7 @@ def written_date(text: str, order: str = "") -> datetime:
     come first where points are between the numbers.
 
     Raises:
+        ImpossibleDate: no calendar has it.
         ValueError: it is not a date, or could be two.
 
     Example:
@@ -81,6 +107,7 @@ def written_date(text: str, order: str = "") -> datetime:
     if len(text) > _LONGEST:
         raise ValueError(text)
     if not text.isascii():
+        text = unicodedata.normalize("NFC", _UNSEEN.sub("", text))
         pairs = zip(
             text, (unicodedata.decimal(letter, None) for letter in text), strict=True
         )
@@ -90,39 +117,84 @@ def written_date(text: str, order: str = "") -> datetime:
         lambda match: " " + ":".join(filter(None, match.groups())),
         _VIETNAMESE.sub(r"\1.\2.\3", text),
     )
+    clock = _CLOCK.search(text)
+    if clock is None:
+        text = _HOUR.sub(r"\1:00 ", text)
+        clock = _CLOCK.search(text)
     zone = None
     if offset := _OFFSET.search(text):
-        zone = datetime.strptime(offset[2], "%z").tzinfo
+        away = timedelta(hours=int(offset[3]), minutes=int(offset[4] or 0))
+        zone = timezone(-away if offset[2] == "-" else away)
         text = text[: offset.start(1)]
-    clock = _CLOCK.search(text)
-    hour, minute, second = (
-        (int(clock[n] or 0) for n in (1, 2, 3)) if clock else (0, 0, 0)
-    )
     day = text
+    time = timedelta()
     if clock:
-        front, end = text[: clock.start()].rstrip(), text[clock.end() :].lstrip()
-        if hour <= 12 and re.search(r"[^\W\d_]\.?$|^[^\W\d_]", f"{front}\n{end}", re.M):
-            for half, hours in ((_AM, 0), (_PM, 12)):
-                begins, ends = _half(half)
-                if ends.search(front) or begins.match(end):
-                    front, end = ends.sub("", front), begins.sub("", end, 1)
-                    hour = hour % 12 + hours
+        front, end = text[: clock.start()], text[clock.end() :]
+        hour, minute, second = (int(clock[n] or 0) for n in (1, 2, 3))
+        hour = _hour_of_day(hour, front, end)
+        time = timedelta(hours=hour, minutes=minute, seconds=second)
         day = f"{front} {end}"
-    if re.search(r"\d:\d", day):  # no time of a day
-        raise ValueError(text)
     for name in _CAPITALS.findall(day):
-        if name not in ZONES and not _months().get(name.lower()):
+        if name in ZONES:
+            zone = timezone(timedelta(hours=ZONES[name]))
+        elif not _months().get(name.lower()) and name.lower() not in _halves():
             raise ValueError(name)
-        zone = timezone(timedelta(hours=ZONES[name])) if name in ZONES else zone
+    if re.search(r"\d:\d", day):
+        raise ValueError(text) if clock else ImpossibleDate(text)
     year, month, number = _day(day, order)
     if year > 2343 and _THAI.search(text):
         year -= 543  # of the Buddhist era
-    return datetime(year, month, number, hour, minute, second, tzinfo=zone)
+    try:
+        moment = datetime(year, month, number, tzinfo=zone)
+    except ValueError as error:
+        raise ImpossibleDate(text) from error
+    if time > timedelta(days=1):
+        raise ImpossibleDate(text)
+    return moment + time
+
+
+def _hour_of_day(hour: int, front: str, end: str) -> int:
+    """The hour of a clock by the words between the numbers in `front` and `end` of it.
+
+    Raises:
+        ValueError: a word is not known, which could be a half of the day or a zone.
+    """
+    leading, following = (
+        _words(re.split(r"\d", text)[n]) for text, n in ((front, -1), (end, 0))
+    )
+    at_end = not re.search(r"\d", end)
+    names = _halves()
+    half = None
+    words = [*leading, *following]
+    for count in (4, 3, 2, 1):
+        ending, beginning = "".join(following[:count]), "".join(leading[-count:])
+        if ending in names and (
+            ending not in _DOUBTFUL or (at_end and not following[count:])
+        ):
+            half, words = names[ending], [*leading, *following[count:]]
+            break
+        # A single letter in front belongs to the year of Arabic, or leads to the time.
+        if beginning in names and len(beginning) > 1 and beginning not in _NOT_IN_FRONT:
+            half, words = names[beginning], [*leading[:-count], *following]
+            break
+    # What a half that is another word as well would add; single letters lead to a time.
+    doubtful = None if half is not None or hour > 12 else 0 if hour == 12 else 12
+    for word in words:
+        hours = None if word in ("a", "o", "e") else names.get(word)
+        if (word not in _known_words() and (half is None or hours is None)) or (
+            hours is not None and hours == doubtful
+        ):
+            raise ValueError(word)
+    if half == 0 and hour > 12:
+        raise ValueError(end)
+    return hour if half is None or hour > 12 else hour % 12 + half
 
 
 def _day(text: str, order: str) -> tuple[int, int, int]:
     """Year, month and day."""
     if match := _NUMBERS.search(text):
+        if re.search(r"\d", text.replace(match[0], "", 1)):
+            raise ValueError(text)
         left_number, sign, middle_number, right_number = match.groups()
         if len(left_number) == 4:
             return int(left_number), int(middle_number), int(right_number)
@@ -146,7 +218,7 @@ def _day(text: str, order: str) -> tuple[int, int, int]:
     if len(months) > 1 and "mar" in words:  # a Tuesday of French, Spanish, Italian
         months.discard(3)
     numbers = re.findall(r"\d+", text)
-    if len(months) != 1 or len(numbers) != 2 or len(words) > 5:
+    if len(months) != 1 or len(numbers) != 2 or len(words) > 7:
         raise ValueError(text)
     if len(numbers[0]) == 4:
         numbers.reverse()
@@ -154,10 +226,11 @@ def _day(text: str, order: str) -> tuple[int, int, int]:
 
 
 def _year(text: str) -> int:
-    """Of two digits, a year of this century."""
+    """Of two digits, a year from 1969 to 2068, as C has it."""
     if len(text) == 3 or len(text) < 2:
         raise ValueError(text)
-    return int(text) + 2000 * (len(text) == 2)
+    year = int(text)
+    return year + (1900 if year > 68 else 2000) * (len(text) == 2)
 
 
 def _words(text: str) -> list[str]:
@@ -165,18 +238,36 @@ def _words(text: str) -> list[str]:
 
 
 @cache
-def _half(half: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Where a text begins, and where it ends, with the name of a half of the day."""
-    names = _HALVES[half].union(*(_names_in(language)[half] for language in _LANGUAGES))
-    spelled = "|".join(
-        r"\.? ?".join(map(re.escape, name)) if len(name) < 4 else re.escape(name)
-        for name in sorted(names - _NO_HALVES, key=len, reverse=True)
-    )
-    return (
-        re.compile(rf"(?:{spelled})(?!\w)\.?", re.I),
-        # A single letter in front of a clock belongs to the year of Arabic.
-        re.compile(rf"(?<![^\W\d_])(?!\w\.?$)(?:{spelled})\.?$", re.I),
-    )
+def _halves() -> dict[str, int]:
+    """The hours that a half of the day adds, by its name in any language."""
+    order = (*language_order, *_LANGUAGES)  # ours count where two have one name
+    names = {
+        _joined(name): hours
+        for language in order
+        if "-" not in language
+        for half, hours in (("am", 0), ("pm", 12))
+        for name in _names_in(language).get(half, ())
+        if language in _LANGUAGES or _joined(name) not in _known_words()
+    }
+    return names | dict.fromkeys(_AM.split(), 0) | dict.fromkeys(_PM.split(), 12)
+
+
+@cache
+def _known_words() -> set[str]:
+    """The words next to a time that do not change it."""
+    keys = "monday tuesday wednesday thursday friday saturday sunday year day hour skip pertain"
+    words = {
+        word
+        for language in _LANGUAGES
+        for key in (*keys.split(), *_ENGLISH)
+        for name in _names_in(language).get(key, ())
+        for word in _words(name)
+    }
+    return {*words, *_CONNECTING.split(), *map(str.lower, ZONES)} - {"m", "n", "p"}
+
+
+def _joined(name: str) -> str:
+    return "".join(_words(unicodedata.normalize("NFC", _UNSEEN.sub("", name))))
 
 
 def _names_in(language: str) -> Any:

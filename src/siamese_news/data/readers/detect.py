@@ -91,8 +91,8 @@ _FOREIGN = {
     rb"\$FL[23]": "a data set of SPSS (.sav): save it as CSV UTF-8, in SPSS or in PSPP",
     rb"\x80[\x02-\x05]": "a pickle, which may run code when it is opened: whoever made it can write "
     "CSV, JSON lines or Parquet instead",
-    rb"(?i)from: <saved by|mime-version:|content-type: multipart/related": "a web archive (.mhtml): "
-    "open it in a browser, save the page as HTML only, and name it with --articles",
+    rb"(?i)from: \W{0,2}saved by|mime-version:|content-type: multipart/related": "a web archive "
+    "(.mhtml), which is read as an article (--articles)",
     rb"\xd0\xcf\x11\xe0": "an old file of Excel, Word or Outlook (.xls, .doc, .msg): save it as .xlsx, "
     "CSV UTF-8, .docx or .txt",
     rb"RD[AX][23]\n|[XA]\n\x00\x00\x00[\x02\x03]": "a file of R (.rds, .RData): in R, "
@@ -646,7 +646,7 @@ class _Look:
             if fields is None:
                 fields = find_fields(names, location, choice, records[:_SHOWN])
                 fields, remarks = checked(fields, records, location)
-                if kind in ("json", "jsonl"):
+                if kind in ("json", "jsonl", "delimited"):
                     inner, unread = inner_posts(records, location)
                     remarks += unread
             text = " + ".join(fields.texts) if fields.joined else fields.texts[0]

@@ -1,6 +1,10 @@
 """Posts inside posts of a JSON that is of no known format: comments, replies, answers."""
 
+import ast
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -28,6 +32,7 @@ ListPath = tuple[str, ...]
 # Objects that describe a post or where it was written, and fields by which others have words.
 _ABOUT = {"metadata", *METADATA["author"], *METADATA["channel"]}
 _WORDS = {*TEXTS, *TITLES, "description"}
+_SPOKEN = re.compile(r"\w\W+\w+\W+\w+\W+\w")  # four words
 
 
 def inner_posts(
@@ -40,7 +45,7 @@ def inner_posts(
     """
     objects: dict[ListPath, list[Record]] = {}
     for path, item in _objects(records):
-        objects.setdefault(path, []).append(item)
+        objects.setdefault(path, []).append(item if isinstance(item, dict) else {})
     posts: dict[ListPath, Fields] = {}
     for path, items in objects.items():
         names = dict.fromkeys(name for item in items for name in item)
@@ -49,30 +54,50 @@ def inner_posts(
         except UnknownFields:
             continue
     unread = ", ".join(f"'{'.'.join(path)}'" for path in objects if path not in posts)
-    remark = (
-        f"{location}: not read: the objects in {unread}, which have no text or no id"
-    )
+    remark = f"{location}: not read: what is in {unread}, which has no text or no id"
     # Those in an object that is a post are found with it.
     outer = {p: f for p, f in posts.items() if not {p[:1], p[1:]} <= posts.keys()}
     return outer, [remark] * bool(unread)
 
 
-def _objects(records: Iterable[Record]) -> Iterator[tuple[ListPath, Record]]:
+def _unpacked(value: Any, least: int = 1) -> Any:
+    """The objects that a text writes, or that are in one by their ids; another value as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        for read in (json.loads, ast.literal_eval):
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                return _unpacked(read(value.strip()), least)
+    if isinstance(value, dict) and len(value) >= least:
+        objects = [item for item in value.values() if isinstance(item, dict)]
+        if len(objects) == len(value) and any(map(_has_words, objects)):
+            return objects
+    return value
+
+
+def _has_words(item: Record) -> bool:
+    words = (name for name, value in item.items() if isinstance(value, str))
+    return not _WORDS.isdisjoint(map(normal, words))
+
+
+def _objects(records: Iterable[Record]) -> Iterator[tuple[ListPath, Any]]:
+    """The objects, and the lists and texts of some words in lists, with their paths."""
     pending = list(records)
     while pending:
         for name, value in pending.pop().items():
+            if normal(name) in TEXTS:
+                continue
+            value = _unpacked(value, 2)
             values: dict[ListPath, Any] = {(name,): value}
             if isinstance(value, dict):
                 values |= {(name, key): inner for key, inner in value.items()}
             for path, items in values.items():
                 # An object about the author has an id, and may have words.
                 if isinstance(items, dict) and normal(name) not in _ABOUT:
-                    words = (n for n, v in items.items() if isinstance(v, str))
-                    if not _WORDS.isdisjoint(map(normal, words)):
+                    if _has_words(items):
                         yield path, items
-                for item in items if isinstance(items, list) else ():
+                for item in map(_unpacked, items) if isinstance(items, list) else ():
                     if isinstance(item, dict):
                         pending.append(item)
+                    if isinstance(item, dict | list) or _SPOKEN.search(str(item)):
                         yield path, item
 
 
@@ -83,8 +108,8 @@ def with_inner_posts(convert: Convert, inner: Mapping[ListPath, Fields]) -> Conv
     def converted(record: Record, convert_record: Convert = convert) -> Converted:
         posts: list[Post | BadRow | Deleted | None] = []
         for path, convert_inner in converters.items():
-            items = inside(record, *path)
-            for item in items if isinstance(items, list) else [items]:
+            items = _unpacked(inside(record, *path))
+            for item in map(_unpacked, items if isinstance(items, list) else [items]):
                 if isinstance(item, dict):
                     posts = posts or each(convert_record, [record])
                     convert_item = partial(converted, convert_record=convert_inner)

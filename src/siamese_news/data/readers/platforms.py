@@ -400,17 +400,23 @@ def _from_mastodon(status: Record) -> Converted:
 
 @_known(
     "Mastodon outbox",
-    "`orderedItems` of an archive's `outbox.json`; boosts are skipped",
+    "`orderedItems` of an archive's `outbox.json`, of several edits the last; boosts and deletions "
+    "are skipped",
     "object.content",
     "object.id",
     matches=has("type", "actor", "object"),
     inside=("orderedItems",),
+    edited="object",  # which has `updated`
 )
 def _from_activity(record: Record) -> Converted:
-    """The note that an activity creates; None for a boost, which has only an address."""
+    """The note that an activity creates or edits; None for a boost, which has only an address."""
     note = record["object"]
-    if record["type"] != "Create" or not isinstance(note, dict):
+    edits = record["type"] == "Update"
+    if not isinstance(note, dict) or not (edits or record["type"] == "Create"):
         return None
+    if edits and "content" not in note:  # of a profile
+        return None
+    times = (note.get("updated"), record.get("published"), note.get("published"))
     return post_of(
         id_value(note.get("id"), "object.id"),
         _with_warning(note.get("content"), note.get("summary"), "object.summary"),
@@ -419,6 +425,7 @@ def _from_activity(record: Record) -> Converted:
         "permalink=object.url|object.id reply_to=object.inReplyTo "
         "quotes=object.quote|object.quoteUrl|object.quoteUri",
         lang=next(iter(note.get("contentMap") or ()), None),
+        edited_at=next(filter(None, times if edits else times[:1]), None),
     )
 
 
@@ -824,7 +831,7 @@ def _from_crowdtangle(record: Record) -> Converted:
 @_known(
     "DiscordChatExporter",
     "`messages` of a channel, with `timestamp`, `content`, `author`, `embeds`; the words of embeds "
-    "are read too",
+    "and of forwarded messages are read too",
     "content, embeds",
     "id",
     matches=has("id", "timestamp", "content", "author", "embeds"),
@@ -833,9 +840,10 @@ def _from_crowdtangle(record: Record) -> Converted:
 )
 def _from_discord(message: Record) -> Converted:
     """A message; None for a notice of Discord itself without a text."""
-    cards = message.get("embeds") or ()
+    messages = [message, message.get("forwardedMessage") or {}]
+    cards = [card for part in messages for card in part.get("embeds") or ()]
     words = [
-        message.get("content"),
+        *(part.get("content") for part in messages),
         *(
             block.get(name)
             for card in cards

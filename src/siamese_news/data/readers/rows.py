@@ -86,8 +86,8 @@ class Counts:
             ),
             (
                 self.skipped,
-                f"{counted(self.skipped, 'record')} without a post skipped (reposts, likes and "
-                "the like)",
+                f"{counted(self.skipped, 'record')} without a post skipped (reposts, likes, deletions "
+                "and the like)",
             ),
             (self.deleted, f"{counted(self.deleted, 'deleted post')} left out"),
             (self.reasons, f"{counted(self.rejected, 'row')} rejected ({listed})"),

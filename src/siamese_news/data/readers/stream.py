@@ -235,12 +235,16 @@ class PostStream:
                             meaning = (
                                 " stands for a missing id and" if error.missing else ""
                             )
+                            damage = (
+                                ", unless the packed file is damaged, which zstd "
+                                "without a checksum does not show: then fetch it again"
+                            ) * (detected.packed == "zst")
                             raise InputError(
                                 f"{source.name}:{line}: the id '{error.post.id}'{meaning} is that of "
-                                "another post, in an earlier row; expected an id for each post, or "
-                                "a column (a group, channel or thread) or file that tells them "
-                                "apart. Number the rows with --id-field line, or name another "
-                                "column with --id-field; of two versions of one post remove one"
+                                f"another post, in an earlier row{damage}; expected an id for "
+                                "each post, or a column (a group, channel or thread) or file that "
+                                "tells them apart. Number the rows with --id-field line, or name "
+                                "another column with --id-field; of two versions of one post remove one"
                             ) from error
                         kept_rows = sorted({*range(error.index)} - error.repeated)
                         rejections = [r for r in rejections if r.line < line]

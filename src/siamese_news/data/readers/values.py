@@ -12,7 +12,7 @@ from typing import Any
 
 from siamese_news.data.jsonl import kind, missing, plain_value
 from siamese_news.data.lines import BadRow
-from siamese_news.data.readers.dates import ZONES, written_date
+from siamese_news.data.readers.dates import ZONES, ImpossibleDate, written_date
 from siamese_news.data.records import Post, check_id, clean_text
 from siamese_news.errors import InputError
 
@@ -61,7 +61,8 @@ LOST = "@lost"
 # The name there of a date that was not understood.
 UNREAD = "created_at?"
 _ZERO = re.compile(r"-?\d+(?:\.\d+)?$|0000")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d\b|\d{1,2}[./-]\d{1,2}[./-]\d{4}\b")
+# What is between the day and the time in ISO 8601, and at its end.
+_TIME = re.compile(r"(?<=\d)T(?=\d)|Z$")
 # How years of Iran, of Islam and of Buddhism begin.
 _ERAS = ("13", "14", "25")
 # What programs write for no value at all.
@@ -131,20 +132,24 @@ def _parse(text: str, order: str = "") -> datetime:
     parts = text.split()
     if len(parts) == 6 and parts[1] in _MONTHS:  # Wed Oct 10 20:19:24 +0000 2018
         _, month, day, time, zone, year = parts
-        return datetime.fromisoformat(f"{year}-{_MONTHS[month]}-{day:0>2}T{time}{zone}")
+        with suppress(ValueError):
+            return datetime.fromisoformat(
+                f"{year}-{_MONTHS[month]}-{day:0>2}T{time}{zone}"
+            )
     if text[:4].isdigit():
         if text[4:5] == "/":
             text = text.replace("/", "-", 2)
         start, _, zone = text.rpartition(" ")
         if zone in ZONES:
-            return datetime.fromisoformat(start).replace(
-                tzinfo=timezone(timedelta(hours=ZONES[zone]))
-            )
+            with suppress(ValueError):
+                return datetime.fromisoformat(start).replace(
+                    tzinfo=timezone(timedelta(hours=ZONES[zone]))
+                )
         if text.isascii():
             try:
                 return datetime.fromisoformat(text)
             except ValueError:
-                if "T" in text:  # hardly another form of date
+                if text[10:11] == "T":  # hardly another form of date
                     raise
     return written_date(text, order)
 
@@ -329,6 +334,8 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
             if date is not None:
                 unread = date.startswith(_ERAS)
             _lose(metadata, UNREAD if unread else name)
+        elif isinstance(value, dict | list) and value:
+            _lose(metadata, UNREAD)
     elif name == "edited_at":
         if (date := iso_date(value)) is not None:
             metadata[name] = date
@@ -343,10 +350,12 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
 
 def _impossible(text: str) -> bool:
     """Whether a text is a date that no calendar has, or a zero: not one of an unknown form."""
-    day = _DAY.match(text)
-    if day is None:
-        return _ZERO.match(text) is not None
-    return not (iso_date(day[0], "dmy") or iso_date(day[0], "mdy"))
+    with suppress(ValueError, OverflowError):
+        try:
+            written_date(_TIME.sub(" ", text.strip()))
+        except ImpossibleDate:
+            return True
+    return _ZERO.match(text) is not None
 
 
 def replace(metadata: dict[str, Any], name: str, value: Any) -> None:
