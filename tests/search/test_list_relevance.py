@@ -57,6 +57,7 @@ TABLE = {
             "count": -0.3,
             "squared": 0.05,
             "share": 0.1,
+            "shared": 2.0,
         },
     },
     "words": 8,
@@ -103,7 +104,7 @@ OF_SCORE = LabelMap("score", 0.5, 1.2, 20, 8, 2)
 ARTICLE = dataclasses.replace(CLAIM, article=1.0)
 SHORT = dataclasses.replace(CLAIM, short=1.0)
 TINY = dataclasses.replace(EVENT, posts=20, scores=EVENT.scores[:20])
-NEEDLE = dataclasses.replace(EVENT, near=0.001)
+NEEDLE = dataclasses.replace(EVENT, near=0.012)
 
 
 @pytest.mark.parametrize(
@@ -152,12 +153,14 @@ def naive(score, about):
         return share * logistic(many) + (1 - share) * logistic(few)
 
     best = [mixed(each) for each in about.scores]
-    count = np.log1p(sum(each >= 0.5 for each in best))
+    number = sum(each >= 0.5 for each in best)
+    count = np.log1p(number)
     logit = np.log(mixed(score) / (1 - mixed(score)))
     of_list = (
         -0.3 * count + 0.05 * count**2 + 0.1 * np.log((sum(best) + 0.1) / about.posts)
     )
-    return logistic(0.5 + 1.2 * logit + of_list)
+    shared = 2 * about.shared if number > 30 else 0
+    return logistic(0.5 + 1.2 * logit + of_list + shared)
 
 
 def test_relevance_mixes_many_and_few_and_counts_the_posts():
@@ -312,6 +315,9 @@ def counted(about):
         ({"scores": (0.3, *[0.02] * 59)}, True),  # looks like few, and few are counted
         ({"scores": (0.02,) * 60}, False),  # looks like many, and none is counted
         ({"scores": (0.02,) * 60, "posts": 99}, True),  # too few posts to tell
+        ({"near": 0.009}, False),  # many are counted, and hardly any is near
+        ({"scores": EVENT.scores[:31]}, True),  # the fewest that are many
+        ({"scores": EVENT.scores[:30]}, False),  # neither few nor many are counted
     ],
 )
 def test_relevance_is_known_where_the_signs_agree(changes, known):

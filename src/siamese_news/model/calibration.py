@@ -7,7 +7,8 @@ best score falls behind the first, whether the best posts share the seed's words
 each other little (posts on a topic), whether the very article is asked for, and whether the seed is
 as short as a post. Then it counts how many
 posts would be relevant: where that is one, it mostly is; where it is a handful of thousands, they
-mostly are not. Where the two contradict each other, relevance is unknown (`Calibration.knows`).
+mostly are not; where it is many, they mostly are if the best posts share the seed's words. Where
+these signs contradict each other, relevance is unknown (`Calibration.knows`).
 ``python -m benchmarks.calibration`` fits the table on development pools and prints how well it holds
 on kinds of pools that it was not fitted on.
 """
@@ -32,7 +33,7 @@ SIDES: Mapping[str, tuple[str, ...]] = {
     "asked": ("constant", "gap", "topical", "article", "short"),
     "many": ("constant", "score", "alike", "score_alike", "above", "scarce", "article"),
     "few": ("constant", "score", "above"),
-    "counted": ("constant", "logit", "count", "squared", "share"),
+    "counted": ("constant", "logit", "count", "squared", "share", "shared"),
 }
 
 # Added to scores before the logarithm: below this, scores are noise. The same for the
@@ -46,9 +47,11 @@ _TENTH, _THIRTIETH = 10, 30
 # In a pool of fewer posts, the places of these two are as deep in proportion, and it is not asked
 # whether the signs agree.
 _DEEP = 100
-# The signs agree where many posts answer with at least this probability and more are counted, or with
-# less than the other one and no more are counted.
-_MANY, _FEW, _COUNTED = 0.9, 0.8, 20
+# The signs agree where many posts answer with at least this probability, more than so many are
+# counted, and this share of the pool is near the seed.
+_MANY, MANY_COUNTED, LEAST_NEAR = 0.9, 30, 0.01
+# They agree, too, where many answer with less than this probability and at most so many are counted.
+_FEW, _COUNTED_FEW = 0.8, 20
 
 _Number = Annotated[float, msgspec.Meta(ge=-1e6, le=1e6)]
 _Off = Annotated[float, msgspec.Meta(ge=-1, le=1)]
@@ -116,11 +119,17 @@ class Evidence:
     def counted(
         self, mixed: NDArray[np.float64], best: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """(N, 5) the features of N probabilities, by those of the best scores (``counted``)."""
+        """(N, 6) the features of N probabilities, by those of the best scores (``counted``).
+
+        The last counts only where many posts are counted.
+        """
         logits = special.logit(np.clip(mixed, 1e-6, 1 - 1e-6))
-        count = np.log1p((best >= 0.5).sum())
+        number = (best >= 0.5).sum()
+        count = np.log1p(number)
         share = np.log((best.sum() + 0.1) / self.posts)
-        of_list = [np.full(len(logits), value) for value in (count, count**2, share)]
+        shared = self.shared * (number > MANY_COUNTED)
+        values = (count, count**2, share, shared)
+        of_list = [np.full(len(logits), value) for value in values]
         return np.stack([np.ones(len(logits)), logits, *of_list], axis=1)
 
 
@@ -135,14 +144,16 @@ class Calibration:
 
     With g the probability that many posts answer, ``m = g many + (1 - g) few`` mixes what a score
     means where many do, and where one or a few do. Relevance is a logistic function of the logit
-    of m and of how many of the best posts have an m of .5 or more.
+    of m, of how many of the best posts have an m of .5 or more and, where these are many, of how
+    much they share.
 
     Attributes:
         weights: of the features of the four logits (`SIDES`).
         words: of a seed of fewer words, relevance is unknown.
         languages: of the seeds that it was fitted on, as ISO 639 codes; of others it is unknown.
         off: between which two differences of precision and expected precision nine of ten pools
-            were that are of other kinds than those of the fit, where relevance was known.
+            were that are of other kinds or collections than those of the fit, where relevance was
+            known.
     """
 
     weights: dict[str, dict[str, _Number]]
@@ -165,16 +176,18 @@ class Calibration:
     def knows(self, evidence: Evidence) -> bool:
         """Whether relevance is known in a list: whether the signs of how many posts answer agree.
 
-        The one sign is what the list looks like, the other how many of its best posts would be
-        relevant. Where many answer, which of them are about the very article was never measured well.
+        The one sign is what the list looks like, another how many of its best posts would be
+        relevant; between few and many, either may be wrong. Where many are, some of the pool must be
+        near the seed. Which of many are about the very article was never measured well.
         """
         if evidence.posts < _DEEP:
             return True
         share = special.expit(evidence.asked() @ self.weights_of("asked"))
         count = (self.mixed(np.array(evidence.scores), evidence) >= 0.5).sum()
-        if count > _COUNTED:
-            return bool(share >= _MANY and evidence.article <= 0.5)
-        return bool(share < _FEW)
+        if count <= _COUNTED_FEW:
+            return bool(share < _FEW)
+        is_many = count > MANY_COUNTED and evidence.near >= LEAST_NEAR
+        return bool(is_many and share >= _MANY and evidence.article <= 0.5)
 
     def mixed(
         self, scores: NDArray[np.floating], evidence: Evidence

@@ -195,8 +195,8 @@ class Cut:
         lower, upper = (min(max(mean + off, 0.0), 1.0) for off in calibration.off)
         return [
             f"About {mean:.0%} of the posts kept are expected to be {self.relevance.about}: "
-            f"{lower:.0%} to {upper:.0%} in nine of ten pools of other kinds. Label 20 posts, and "
-            "the number becomes yours (sample --for relevance); certify gives a guarantee."
+            f"{lower:.0%} to {upper:.0%} in nine of ten pools of other kinds or collections. Label 20 "
+            "posts, and the number becomes yours (sample --for relevance); certify gives a guarantee."
         ]
 
 
