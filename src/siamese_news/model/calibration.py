@@ -103,18 +103,16 @@ class Evidence:
         with a middling score are about something else.
         """
         logs = _log(scores)
-        ones = np.ones(len(logs))
         scarce = min(np.log((self.near + _NEAR_FLOOR) / _SCARCE), 0.0)
         above = logs - _log(self.at(_THIRTIETH))
-        alike = [self.alike * ones, self.alike * logs]
-        of_list = [scarce * ones, self.article * ones]
-        return np.stack([ones, logs, *alike, above, *of_list], axis=1)
+        likeness = self.alike, self.alike * logs
+        return _columns(1.0, logs, *likeness, above, scarce, self.article)
 
     def few(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """(N, 3) the features of N scores where few posts answer (``SIDES["few"]``)."""
         logs = _log(scores)
         above = logs - _log(self.at(_THIRTIETH))
-        return np.stack([np.ones(len(logs)), logs, above], axis=1)
+        return _columns(1.0, logs, above)
 
     def counted(
         self, mixed: NDArray[np.float64], best: NDArray[np.float64]
@@ -128,9 +126,12 @@ class Evidence:
         count = np.log1p(number)
         share = np.log((best.sum() + 0.1) / self.posts)
         shared = self.shared * (number > MANY_COUNTED)
-        values = (count, count**2, share, shared)
-        of_list = [np.full(len(logits), value) for value in values]
-        return np.stack([np.ones(len(logits)), logits, *of_list], axis=1)
+        return _columns(1.0, logits, count, count**2, share, shared)
+
+
+def _columns(*features: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    """(N, F) features, each (N,) or one number for all."""
+    return np.stack(np.broadcast_arrays(*features), axis=1)
 
 
 def _log(scores: NDArray[np.floating] | float) -> NDArray[np.float64]:
