@@ -105,8 +105,9 @@ class Evidence:
         logs = _log(scores)
         scarce = min(np.log((self.near + _NEAR_FLOOR) / _SCARCE), 0.0)
         above = logs - _log(self.at(_THIRTIETH))
-        likeness = self.alike, self.alike * logs
-        return _columns(1.0, logs, *likeness, above, scarce, self.article)
+        return _columns(
+            1.0, logs, self.alike, self.alike * logs, above, scarce, self.article
+        )
 
     def few(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """(N, 3) the features of N scores where few posts answer (``SIDES["few"]``)."""
@@ -125,8 +126,9 @@ class Evidence:
         number = (best >= 0.5).sum()
         count = np.log1p(number)
         share = np.log((best.sum() + 0.1) / self.posts)
-        shared = self.shared * (number > MANY_COUNTED)
-        return _columns(1.0, logits, count, count**2, share, shared)
+        return _columns(
+            1.0, logits, count, count**2, share, (number > MANY_COUNTED) * self.shared
+        )
 
 
 def _columns(*features: NDArray[np.float64] | float) -> NDArray[np.float64]:
@@ -187,8 +189,12 @@ class Calibration:
         count = (self.mixed(np.array(evidence.scores), evidence) >= 0.5).sum()
         if count <= _COUNTED_FEW:
             return bool(share < _FEW)
-        is_many = count > MANY_COUNTED and evidence.near >= LEAST_NEAR
-        return bool(is_many and share >= _MANY and evidence.article <= 0.5)
+        return bool(
+            share >= _MANY
+            and count > MANY_COUNTED
+            and evidence.near >= LEAST_NEAR
+            and evidence.article <= 0.5
+        )
 
     def mixed(
         self, scores: NDArray[np.floating], evidence: Evidence
