@@ -15,6 +15,7 @@ Factors = Sequence[NDArray[Any]]
 # Unknown words and pairs have no place in the vocabulary and share counters by hash.
 UNKNOWN_BUCKETS = 1 << 20
 BIGRAM_BUCKETS = 1 << 19
+_LAST_BITS = (1 << 16) - 1
 # Ids of pairs; those of unknown words end at V + 2^62.
 FIRST_BIGRAM = 3 << 61
 
@@ -117,10 +118,15 @@ def places(ids: Ids, tables: Sequence[NDArray[Any]]) -> tuple[Ids, Ids, Ids]:
 
 def places_among(columns: Ids, ids: Ids) -> tuple[NDArray[np.bool_], Ids]:
     """Which ids are among the sorted `columns`, and the places of those there."""
-    places_of_ids = np.searchsorted(columns, ids)
-    is_among = places_of_ids < len(columns)
-    is_among[is_among] = columns[places_of_ids[is_among]] == ids[is_among]
-    return is_among, places_of_ids[is_among]
+    # Few are: most are told by their last bits, without a search.
+    has_column = np.zeros(_LAST_BITS + 1, np.bool_)
+    has_column[columns & _LAST_BITS] = True
+    is_among = has_column[ids & _LAST_BITS]
+    searched = ids[is_among]
+    places_of_ids = np.searchsorted(columns[:-1], searched)
+    is_column = columns[places_of_ids] == searched
+    is_among[is_among] = is_column
+    return is_among, places_of_ids[is_column]
 
 
 def unit_rows(rows: sparse.csr_matrix) -> sparse.csr_matrix:

@@ -17,7 +17,7 @@ it by the same rule, on its differences of cosine and density.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from zlib import crc32
 
@@ -279,12 +279,16 @@ class _Vectors:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._model = (
-            _shipped_star()
-            if folder == STAR
-            else (ExternalModel if library_of(folder) else model_of)(folder)
-        )
         self._store = VectorStore(np.float32)
+        if folder != STAR:
+            _ = self._model  # what it lacks is reported before the search
+
+    @cached_property
+    def _model(self) -> TextModel | ExternalModel:
+        # The star takes a fifth of the memory of a search, which needs it last.
+        if self._folder == STAR:
+            return _shipped_star()
+        return (ExternalModel if library_of(self._folder) else model_of)(self._folder)
 
     def of_articles(self, texts: Sequence[str]) -> Floats:
         """(A, D)."""
