@@ -6,11 +6,11 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from siamese_news.data import lines
+from siamese_news.data import jsonl, lines
 from siamese_news.data.articles import read_articles
 from siamese_news.data.beir import read_corpus
 from siamese_news.data.jsonl import read_jsonl
-from siamese_news.data.lines import read_lines
+from siamese_news.data.lines import BadRow, read_lines
 from siamese_news.errors import InputError
 
 GOOD = '{"_id": "1", "text": "a post"}\n'
@@ -253,3 +253,42 @@ def test_whatever_comes_is_read_or_refused_by_line(
                 assert len(record.id.split()) == 1
         except InputError as error:
             assert str(error).startswith(str(path))
+
+
+NUMBERS = st.from_regex(
+    r"-?[0-9]{1,25}(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,3})?", fullmatch=True
+)
+STRINGS = st.lists(
+    st.characters()
+    | st.sampled_from(
+        ["\\ud83d", "\\ude00", "\\u0000", "\\n", "\\x", "\x01", '"', "\\"]
+    )
+).map(lambda parts: f'"{"".join(parts)}"')
+VALUES = st.recursive(
+    NUMBERS
+    | STRINGS
+    | st.sampled_from(["null", "true", "NaN", "-Infinity", "nul", ""]),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda some: f"[{','.join(some)}]")
+        | st.lists(st.tuples(STRINGS, inner), max_size=3).map(
+            lambda pairs: f"{{{', '.join(f'{key}: {value}' for key, value in pairs)}}}"
+        )
+    ),
+    max_leaves=6,
+)
+SPACES = st.text(" \t\r\n\x0b\u00a0\ufeff", max_size=2)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.tuples(SPACES, VALUES, SPACES).map("".join), st.binary(max_size=1))
+def test_any_line_is_read_as_the_json_module_reads_it(text, byte):
+    line = text.encode("utf-8", "surrogatepass") + byte
+    try:
+        expected = repr(jsonl._DECODER.decode(line.decode().strip()))
+    except ValueError:
+        expected = None
+    try:
+        value = repr(jsonl.decode_value(line))
+    except BadRow:
+        value = None
+    assert value == expected

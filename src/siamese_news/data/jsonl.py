@@ -5,10 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from siamese_news.data.lines import BadRow, decode_text, read_lines
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 
+# Four times as fast as json, with the same values. What it refuses, json may read: NaN, infinite
+# numbers, control characters inside strings, halves of surrogate pairs.
+_FAST = msgspec.json.Decoder()
 # Raw control characters inside strings are cleaned, not refused.
 _DECODER = json.JSONDecoder(parse_constant=lambda name: None, strict=False)
 
@@ -19,6 +24,10 @@ def decode_value(line: bytes) -> Any:
     Raises:
         BadRow: the line is not JSON in UTF-8, or is nested too deeply.
     """
+    try:
+        return _FAST.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        pass  # json reads it, or says what is wrong
     try:
         return _DECODER.decode(decode_text(line).strip())
     except json.JSONDecodeError as error:
@@ -41,13 +50,9 @@ def decode_object(line: bytes) -> dict[str, Any]:
     """The JSON object of a line, as by `decode_value`; another value is a `BadRow`."""
     record = decode_value(line)
     if not isinstance(record, dict):
-        raise not_an_object(record)
+        message = f"{kind(record)}, expected a JSON object with fields"
+        raise BadRow("not an object", message)
     return record
-
-
-def not_an_object(value: object) -> BadRow:
-    """The error for a JSON value that is not an object."""
-    return BadRow("not an object", f"{kind(value)}, expected a JSON object with fields")
 
 
 def read_jsonl(

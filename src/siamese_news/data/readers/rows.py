@@ -8,13 +8,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-import orjson
-
-from siamese_news.data.jsonl import decode_object, not_an_object
+from siamese_news.data.jsonl import decode_object
 from siamese_news.data.lines import BadRow, raw_lines
 from siamese_news.data.readers.detect import Detected
 from siamese_news.data.readers.duplicates import PostIds, version_of
-from siamese_news.data.readers.fields import LINE, PARTS, Convert, Record
+from siamese_news.data.readers.fields import LINE, PARTS, Record
 from siamese_news.data.readers.formats import SHAPE
 from siamese_news.data.readers.inputs import Input
 from siamese_news.data.readers.repair import repaired, suspicious
@@ -186,18 +184,13 @@ def json_rows(stream: Any, share: Share | None) -> Rows:
         if isinstance(line, BadRow):
             yield number, line, b""
             continue
+        record: Any
         try:
-            record = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            # Lone surrogates, raw control characters, NaN: the slow decoder takes them.
+            record = decode_object(line)
+        except BadRow as bad:
             if not line.strip():
                 continue
-            try:
-                record = decode_object(line)
-            except BadRow as bad:
-                record = bad
-        else:
-            record = record if type(record) is dict else not_an_object(record)
+            record = bad
         yield number, record, line
 
 
@@ -220,8 +213,16 @@ def post_blocks(
                 record[LINE] = f"{name}:{line}"
             try:
                 converted = convert(record)
-            except (BadRow, RecursionError, *SHAPE):
-                converted = _second_try(convert, record, row, detected)
+            except BadRow as bad:
+                converted = bad
+            except RecursionError:
+                expected = "nested too deeply; expected a flat object"
+                converted = BadRow("nested too deeply", expected)
+            except SHAPE as error:
+                problem = (
+                    f"not in the shape of {detected.format} ({type(error).__name__})"
+                )
+                converted = BadRow("unexpected shape", problem)
         if type(converted) is Post:  # by far the most frequent
             posts.append(converted)
             lines.append(line)
@@ -268,24 +269,6 @@ def _repaired(post: Post, counts: Counts) -> Post:
         return post
     counts.repaired += 1
     return Post(post.id, text, post.metadata)
-
-
-def _second_try(convert: Convert, record: Record, row: Any, detected: Detected) -> Any:
-    """The converted record, or a `BadRow` that says why not.
-
-    orjson rounds integers beyond 64 bits, so a row of JSON is decoded again, with all digits.
-    """
-    try:
-        if isinstance(row, bytes):
-            record = {**record, **decode_object(row)}
-        return convert(record)
-    except BadRow as bad:
-        return bad
-    except RecursionError:
-        return BadRow("nested too deeply", "nested too deeply; expected a flat object")
-    except SHAPE as error:
-        message = f"not in the shape of {detected.format} ({type(error).__name__})"
-        return BadRow("unexpected shape", message)
 
 
 def without_older(
