@@ -268,7 +268,27 @@ def test_accents_of_spellings_stay(word):
 
 @pytest.mark.parametrize(
     ("disguise", "word"),
-    [("wеіr", "weir"), ("ԝеir", "weir"), ("Ꮃeir", "Weir"), ("faiⅼs", "fails")],
+    [
+        *(("wеіr", "weir"), ("ԝеir", "weir"), ("Ꮃeir", "Weir"), ("faiⅼs", "fails")),
+        *(("Wꓰir", "WEir"), ("wɑɡer", "wager"), ("wɑterlıne", "waterline")),
+        ("fⲟrt", "fort"),
+    ],
 )
 def test_look_alikes_of_further_scripts(disguise, word):
     assert clean(disguise) == word
+
+
+@pytest.mark.parametrize("word", ["yıldırım", "ɡoʊst", "λόγoς", "ꓡꓲꓢꓴ", "ⲡⲛⲟⲩⲧⲉ"])
+def test_letters_of_other_spellings_stay(word):
+    """A Turkish word, one in phonetic spelling, and words of other scripts."""
+    assert clean(word) == word
+
+
+@pytest.mark.parametrize("disguise", ["lines under", "lines through", "circles"])
+def test_letters_apart_may_be_in_disguise_as_well(disguise):
+    letters = DISGUISES.get(
+        disguise, lambda word: "".join(chr(0x24D0 + ord(c) - 97) for c in word)
+    )
+    written = "   ".join(" ".join(map(letters, word)) for word in ("weir", "fails"))
+    assert Tokenizer()(written) == ["weir", "fails"]
+    assert Tokenizer()(letters("x") + " or " + letters("y")) != ["xory"]

@@ -130,20 +130,26 @@ _ON_EACH = re.compile(
 )
 _ODD_CONSONANT = re.compile("[b-df-hj-np-tv-zB-DF-HJ-NP-TV-Z][\u0300-\u036f]")
 _ACCENTS = re.compile("[\u0300-\u036f]++")
-# Letters of two scripts in one word, and those that look alike: of Greek, Cyrillic, Armenian and
-# Cherokee, and numbers of Rome.
-_OTHERS = "[\u0370-\u058f\u13a0-\u13f4\u2160-\u217f]"
+# Letters of two scripts in one word, and those that look alike: of phonetic spellings, Greek,
+# Cyrillic, Armenian, Cherokee, Coptic and Lisu, and numbers of Rome. A Turkish ı is one of them only
+# next to another one.
+_OTHERS = "[ɑɡɩ\u0370-\u058f\u13a0-\u13f4\u2160-\u217f\u2c80-\u2cb1\ua4d0-\ua4f7]"
 _MIXED = re.compile(f"[A-Za-z]{_OTHERS}|{_OTHERS}[A-Za-z]")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _TO_LATIN = str.maketrans(
     "авекмнорстухАВЕКМНОРСТУХһіјѕԁԛԝғІЈЅαβειηκνορτυχγΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"
-    "օսհոցզյᎪᏴᏟᎠᎬᏀᎻᎫᏦᏞᎷᏢᎡᏚᎢᏙᎳᏃᎽᎥⅰⅴⅹⅼⅽⅾⅿⅠⅤⅩⅬⅭⅮⅯ",
+    "օսհոցզյᎪᏴᏟᎠᎬᏀᎻᎫᏦᏞᎷᏢᎡᏚᎢᏙᎳᏃᎽᎥⅰⅴⅹⅼⅽⅾⅿⅠⅤⅩⅬⅭⅮⅯ"
+    "ɑɡɩıⲔⲔⲞⲢⲤⲦⲬⲘⲚⲎⲒⲟⲣⲥⲭⲓꓐꓑꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ",
     "abekmhopctyxABEKMHOPCTYXhijsdqwfIJSabeinkvoptuxyABEZHIKMNOPTYX"
-    "ouhngqjABCDEGHJKLMPRSTVWZYiivxlcdmIVXLCDM",
+    "ouhngqjABCDEGHJKLMPRSTVWZYiivxlcdmIVXLCDM"
+    "agiiKKOPCTXMNHIopcxiBPDTGKJCZFMNLSRVHWXYAEIOU",
 )
 # A small b, h, m or t looks like none of theirs.
 _TO_CYRILLIC = str.maketrans("aekopcyxABEKMHOPCTYX", "аекорсухАВЕКМНОРСТУХ")
-_LONE = re.compile(r"(?<!\S)(?:\w (?=\w(?!\S))){2,}\w(?!\S)")
+_LONE = re.compile(
+    rf"(?<!\S)(?:[\w{_FRAMES}] (?=[\w{_FRAMES}](?!\S))){{2,}}[\w{_FRAMES}](?!\S)"
+)
+_CYRILLIC = re.compile("[\u0400-\u052f]")
 _UNCUT = 20  # letters and blanks of several words with one blank between all letters
 _WIDE = " \u00a0\u2007\u2009\u200a\u202f\u3000"
 _BLANKS = dict.fromkeys(map(ord, _WIDE), " ")
@@ -198,7 +204,8 @@ def _of_one_script(word: re.Match[str]) -> str:
     mostly_latin = 2 * sum(map(str.isascii, text)) >= len(text)
     if latin.isascii() and (mostly_latin or any(map(str.isascii, cyrillic))):
         return latin
-    return text if any(map(str.isascii, cyrillic)) else cyrillic
+    mixed = any(map(str.isascii, cyrillic)) or not _CYRILLIC.search(text)
+    return text if mixed else cyrillic
 
 
 def joined_letters(text: str) -> str:
@@ -212,16 +219,18 @@ def joined_letters(text: str) -> str:
         >>> joined_letters("R i v e r   A s k e r"), joined_letters("plan A is a plan")
         ('River   Asker', 'plan A is a plan')
     """
-    if 3 * text.count(" ") <= len(text):
-        if text.isascii() or 3 * sum(map(text.count, _WIDE)) <= len(text):
-            return text
-        text = text.translate(_BLANKS)
-    is_uncut = "  " not in text
+    bare = text
+    # Lines under letters are characters, too.
+    if not text.isascii() and 4 * sum(map(text.count, _WIDE)) > len(text):
+        bare = _ORNAMENTS.sub("", text.translate(_BLANKS))
+    if 3 * bare.count(" ") <= len(bare):
+        return text
+    is_uncut = "  " not in bare
     return _LONE.sub(
         lambda match: (
             "#" * (is_uncut and len(match[0]) > _UNCUT) + match[0].replace(" ", "")
         ),
-        text,
+        bare,
     )
 
 
