@@ -88,6 +88,11 @@ def test_what_prints_as_half_is_at_least_half(served_project, open_page):
     page = open_page(served)
     page.goto(served.base + "posts")
     choose(page, "relevance", "0.5")
+    for _ in range(2):  # as it is typed, and read again
+        number = page.get_by_label("Threshold as a number")
+        assert number.input_value() == "0.5"
+        assert "(relevance 0.5 or more)" in page.locator("#above").inner_text()
+        page.reload()
     page.get_by_label("only above the threshold").check()
     kept = sum(each >= _RELEVANT for each in relevance)
     until(page, "n => document.querySelector('#found').value === n", f"{kept} found")

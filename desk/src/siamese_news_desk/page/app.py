@@ -365,13 +365,13 @@ def _copies(desk: Desk, values: Values) -> dict[str, Any]:
 def _keep_threshold(desk: Desk, row: Values) -> dict[str, Any]:
     """Let the list end at a score, at a relevance, or after a number of posts."""
     by, value = row.get("by", "score"), row.get("threshold")
+    relevance = read_relevance(value) if by == "relevance" else None
     if by == "score":
         threshold = read_score(value)
     else:
-        relevance = by == "relevance"
-        minimum = read_relevance(value) if relevance else count_in(value, "the number")
+        minimum = count_in(value, "the number") if relevance is None else relevance
         threshold = desk.project.load_results().least_score(by, minimum)
-    desk.project.update(threshold=threshold)
+    desk.project.update(threshold=threshold, relevance=relevance)
     return pages.list_end(desk)
 
 

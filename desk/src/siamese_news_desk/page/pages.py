@@ -148,7 +148,8 @@ def list_end(desk: Desk) -> dict[str, Any]:
 
     Returns:
         ``threshold``, a score, and ``score``, the same as text; ``posts`` that reach it;
-        ``relevance`` of the last of them, as text, empty where it is unknown; ``line``, how many
+        ``relevance`` that was chosen, or of the last of them, as text, empty where it is unknown;
+        ``line``, how many
         posts are in the list, and how many relevant ones are in it and missed; ``detail``, whose
         numbers these are.
     """
@@ -157,6 +158,10 @@ def list_end(desk: Desk) -> dict[str, Any]:
     size = int((results.scores >= threshold).sum())
     reached = results.relevance[size - 1] if size else np.nan
     relevance = "" if np.isnan(reached) else shown_relevance(reached)
+    chosen = desk.project.config().get("relevance")
+    # Not of an earlier list, nor before labels changed what relevance is.
+    if chosen is not None and results.least_score("relevance", chosen) == threshold:
+        relevance = f"{chosen:g}"
     handed = hand_over.count(desk)
     line = counted(size, "post")
     detail = f"Relevance is unknown here: {UNKNOWN}."

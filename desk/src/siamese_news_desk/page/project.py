@@ -80,6 +80,7 @@ class _Saved(TypedDict):
     options: dict[str, bool | float | str | None]
     criteria: NotRequired[str]
     threshold: NotRequired[Number | None]
+    relevance: NotRequired[Number | None]
     machine: NotRequired[_Machine | None]
 
 
