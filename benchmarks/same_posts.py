@@ -87,6 +87,10 @@ def pieces_of_words(text: str) -> str:
     )
 
 
+def words_sorted(text: str) -> str:
+    return " ".join(sorted(text.lower().split()))
+
+
 def marks_alone(text: str) -> str:
     return " ".join(re.findall(r"https?://\S+|[@#]\w+", text))
 
@@ -99,6 +103,7 @@ CLEANINGS: list[Callable[[str], str]] = [
     letters_alone,
     hashtags_split,
     pieces_of_words,
+    words_sorted,
 ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from benchmarks.promises import border
 from benchmarks.replay import random_order, replay
-from sheet_commands import fill, finish, rows_of, run, save, scored
+from sheet_commands import fill, finish, own_text, rows_of, run, save, scored
 
 from siamese_news_desk.decide.agreement import agreements
 from siamese_news_desk.decide.bounds.hypergeometric import (
@@ -366,16 +366,12 @@ def test_the_best_of_several_lists_of_a_ranking_pays(tmp_path):
     scored(
         tmp_path / "pool/scored.jsonl",
         ids=lambda n: f"q{n}",
-        text=lambda n: f"pool {n}",
+        text=lambda n: own_text(n + 1000),
     )
     assert start(tmp_path / "pool", *recall).exit_code == 0
     head = tmp_path / "pool/best.jsonl"
-    text = (tmp_path / "best.jsonl").read_text()
-    head.write_text(
-        text.replace('"post": "p', '"post": "q').replace(
-            '"text": "text', '"text": "pool'
-        )
-    )
+    lines = (tmp_path / "pool/scored.jsonl").read_text().splitlines(keepends=True)
+    head.write_text("".join(sorted(lines, key=lambda r: -json.loads(r)["score"])[:150]))
     done = run("audit", "--results", head, "--out", tmp_path / "pool/b.csv")
     assert done.exit_code == 0 and "confidence" not in done.stderr, done.stderr
 

@@ -19,17 +19,20 @@ from hypothesis import strategies as st
 from siamese_news.errors import InputError
 from siamese_news_desk.decide.bounds.hypergeometric import interval
 from siamese_news_desk.decide.certification import Certification, Settings
+from siamese_news_desk.decide.new_order import KEY
 from siamese_news_desk.decide.own_relevance import own_sample
 from siamese_news_desk.decide.sentences import choice_sentence, other_plans
 from siamese_news_desk.labels.matching import Label, Labels, SampledPost
+from siamese_news_desk.labels.sheets import write_sheet
 from siamese_news_desk.labels.units import Unit
 
 TARGET, BUDGET, TRIES = Fraction(9, 10), 100, 5
 FIRST = 100  # posts of the first set
+SYLLABLES = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
 WORDS = [
     a + b + c
-    for a in "bdfgklmnprst"
-    for b in "aeiou"
+    for a in SYLLABLES
+    for b in SYLLABLES
     for c in ("rrival", "ndoring", "stimony")
 ]
 
@@ -343,32 +346,51 @@ def test_a_list_that_cannot_be_kept_or_was_lost_is_named(tmp_path, monkeypatch):
             assert "was lost" in choice_sentence(other_plans(work))
 
 
-def test_a_deleted_plan_is_named_by_its_sheets(tmp_path):
+SHEETS = ("csv", "jsonl", "prodigy.jsonl", "json", "drawn.jsonl")
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("left", SHEETS)
+def test_a_deleted_plan_is_named_by_each_of_its_sheets(tmp_path, left):
     """The plan and both lists are gone; sheets that were drawn for relevance never had a plan."""
     rows, _ = corpus(tmp_path, np.random.default_rng(2))
     results = tmp_path / "scored.jsonl"
+    formats = dict(
+        zip(SHEETS, ("csv", "jsonl", "prodigy", "labelstudio"), strict=False)
+    )
 
     def said(number):
         work = as_told(tmp_path, number, results, chosen(number))
-        work.sampled.draw(work.texts.units(range(9)))
+        keyed = work.sampled.keyed(work.texts.units(range(9)))
+        if left in formats:
+            write_sheet(tmp_path / f"{number}.{left}", keyed, formats[left])
         return choice_sentence(other_plans(work))
 
-    def delete(number):
+    def delete(number, *names):
         shutil.rmtree(os.environ["XDG_STATE_HOME"])
-        (tmp_path / "siamese-news.plans.jsonl").unlink()
-        (tmp_path / f"{number}.plan.json").unlink()
+        for name in ("siamese-news.plans.jsonl", f"{number}.plan.json", *names):
+            (tmp_path / name).unlink()
 
-    own_sample(tmp_path / "twenty.csv").draw(
-        [Unit(row["post"], row["post"]) for row in rows[:9]]
+    units = [Unit(row["post"], row["post"], text=row["text"]) for row in rows[:9]]
+    write_sheet(
+        tmp_path / "twenty.csv", own_sample(tmp_path / "twenty.csv").keyed(units), "csv"
     )
+    next_units = [(f"{KEY}{unit.post}", unit) for unit in units]
+    write_sheet(tmp_path / "next.jsonl", next_units, "jsonl")
     assert not said(0)
-    delete(0)
-    assert "the plan of sheets that lie here was deleted" in said(1)
+    assert "unknown" not in said(1)  # its sheets lie here, and so does the plan
+    delete(1, "1.drawn.jsonl", *([f"1.{left}"] if left in formats else []))
+    delete_lists = ("0.drawn.jsonl",) if left in formats else ()
+    (tmp_path / "siamese-news.plans.jsonl").touch()
+    Path(os.environ["XDG_STATE_HOME"]).mkdir()
+    delete(0, *delete_lists)
+    assert "the plan of sheets that lie here was deleted" in said(2)
     # The sheets of another study say nothing about these posts.
-    (tmp_path / "0.drawn.jsonl").write_text('{"key": "k0123456789", "name": "other"}\n')
-    delete(1)
-    (tmp_path / "1.drawn.jsonl").unlink()
-    assert not said(2)
+    for sheet in tmp_path.glob(f"[02].{left}"):
+        text = sheet.read_text(encoding="utf-8-sig")
+        sheet.write_text(text.replace(tmp_path.name, "other"))
+    delete(2, *(["2.drawn.jsonl"] if left in formats else []))
+    assert "deleted" not in said(3)
 
 
 CHANGES = ("none", "seed", "decimal", "name", "rows", "head", "target")
@@ -385,7 +407,8 @@ def test_whatever_is_tried_the_later_plan_pays_for_the_earlier_ones(tries):
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         folder = Path(name)
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        rows = [{"post": f"p{n}", "score": 1 - n / 1000} for n in range(150)]
+        scores = sorted(np.random.default_rng(0).random(150).tolist(), reverse=True)
+        rows = [{"post": f"p{n}", "score": score} for n, score in enumerate(scores)]
         made, given_up = [], set()
         for number, (change, how) in enumerate([("none", ""), *tries]):
             results, seed, target = folder / "scored.jsonl", 0, ".9"

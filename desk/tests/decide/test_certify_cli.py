@@ -11,6 +11,7 @@ from sheet_commands import (
     certify,
     fill,
     finish,
+    own_text,
     rows_of,
     run,
     save,
@@ -403,7 +404,7 @@ def test_texts_come_from_the_posts_where_the_results_have_none(tmp_path, named):
     assert done.exit_code == 0, done.stderr
     row = rows_of(tmp_path / "sheet.csv")[0]
     assert (
-        row["text"] == "text " + row["post"][1:]
+        row["text"] == own_text(int(row["post"][1:]))
         and row["link"] == "https://x/" + row["post"]
     )
     fill(tmp_path / "sheet.csv", relevant)

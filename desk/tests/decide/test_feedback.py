@@ -13,7 +13,7 @@ from sklearn.metrics import average_precision_score
 from siamese_news.data.results import read_table
 from siamese_news.search.result_files import write_rows
 from siamese_news.utils.files import atomic_write
-from siamese_news_desk.decide.new_order import LabeledResults, read_verdicts
+from siamese_news_desk.decide.new_order import KEY, LabeledResults, read_verdicts
 from siamese_news_desk.labels.sheets import read_rows
 
 WORDS = "road train coffee garden music window letter river market bridge school paper".split()
@@ -321,6 +321,14 @@ def test_labels_that_made_an_order_certify_nothing_over_it(tmp_path):
         rows = list(csv.DictReader(stream))
     plan = ("--plan", tmp_path / "sheet.plan.json")
     done = run("certify", *plan, "--labels", tmp_path / "labels.csv")
+    assert done.exit_code == 2 and "made the order" in done.stderr.replace("\n", " ")
+    # The same labels in a sheet of `feedback --next`.
+    keyed = [{"key": f"{KEY}{post}", "post": post} for post in list(truth)[:300]]
+    with (tmp_path / "next.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, ["key", "post", "label"])
+        writer.writeheader()
+        writer.writerows({**row, "label": "1"} for row in keyed)
+    done = run("certify", *plan, "--labels", tmp_path / "next.csv")
     assert done.exit_code == 2 and "made the order" in done.stderr.replace("\n", " ")
     with sheet.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, rows[0])

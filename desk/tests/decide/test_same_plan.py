@@ -268,7 +268,11 @@ def test_plans_of_earlier_versions_still_count(tmp_path, monkeypatch):
     """Their lines have ids and texts alone, and no reason why other plans may be unknown."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     rows = [
-        {"post": f"1{n:017}", "score": 1 - n / 500, "text": f"post {n}"}
+        {
+            "post": f"1{n * 7919**4 % 10**17:017}",
+            "score": 1 - n / 500,
+            "text": f"post {n}",
+        }
         for n in range(400)
     ]
     results = tmp_path / "scored.jsonl"

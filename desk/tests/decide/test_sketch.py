@@ -47,14 +47,22 @@ def made(folder, rows, name="scored.jsonl", posts=None):
     return Sketch.of(population, Texts(population, posts))
 
 
+SYLLABLES = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
+WORDS = [
+    a + b + c for a in SYLLABLES for b in SYLLABLES for c in ("rriva", "ndore", "stimo")
+]
+
+
+def told(number):
+    """Two rare words, which no other number has."""
+    return f"{WORDS[number % len(WORDS)]} {WORDS[7919 * number % (len(WORDS) + 1) - 1]}"
+
+
 def rows(numbers, id="p{}", text="the text {}", score=lambda n: 1 - n / 10_000):
     return [
-        {"post": id.format(n), "score": score(n), "text": text.format(n)}
+        {"post": id.format(n), "score": score(n), "text": text.format(told(n))}
         for n in numbers
     ]
-
-
-LONG = "{}-a-long-name"
 
 
 @pytest.mark.sampled(6)
@@ -63,17 +71,22 @@ LONG = "{}-a-long-name"
     [
         (rows(range(5000), id="url/{}"), Relation.SAME),
         (rows(range(5000), id="q{}", text="  The \n TEXT {} "), Relation.SAME),
-        (rows(range(3, 5000, 2), id="q{}"), Relation.PART),
+        (rows(range(3, 5000, 3), id="q{}"), Relation.PART),
         (rows(range(1, 5000, 3)), Relation.PART),
         (rows([*range(4000, 5000, 4), *range(5000, 5700)]), Relation.PART),
         (rows([*range(4900, 5000), *range(5000, 6000)]), Relation.OTHER),
         (rows(range(5000, 9000)), Relation.OTHER),
         # The head of the list, under other names.
         (rows(range(80), id="q{}"), Relation.SAME),
-        (rows(range(5000), id="q{}", text="..{}.."), Relation.OTHER),
-        (rows(range(5000), id="q{}", text="the next {}"), Relation.OTHER),
+        (rows(range(5000), id="q{}", text="..{}.."), Relation.SAME),
         # Numbers of rows are names of any texts.
-        (rows(range(5000), text="another {}"), Relation.OTHER),
+        (
+            [
+                {**row, "post": f"p{n}"}
+                for n, row in enumerate(rows(range(5000, 10_000)))
+            ],
+            Relation.OTHER,
+        ),
     ],
 )
 def test_relations_of_populations(tmp_path, other, relation):
@@ -81,56 +94,109 @@ def test_relations_of_populations(tmp_path, other, relation):
     assert first.relation(second) == second.relation(first) == relation
 
 
-def test_long_ids_are_those_of_the_same_posts_whatever_their_texts(tmp_path):
-    first = made(tmp_path, rows(range(5000), id=LONG))
-    second = made(tmp_path, rows(range(5000), id=LONG, text="another {}"), "b.jsonl")
-    assert first.relation(second) == Relation.SAME
+@pytest.mark.parametrize(
+    ("name", "relation"),
+    [
+        (lambda n: f"{n}-a-long-name", Relation.OTHER),
+        (lambda n: f"https://forum/list/{n}#{n}", Relation.OTHER),
+        (lambda n: f"{n * 7919**4 % 2**61:018}", Relation.SAME),
+        (lambda n: f"{n * 7919**4 % 2**61:x}", Relation.SAME),
+    ],
+)
+def test_ids_that_no_other_posts_have_are_those_of_the_same_posts(
+    tmp_path, name, relation
+):
+    sketches = [
+        made(
+            tmp_path,
+            [{**row, "post": name(n)} for n, row in enumerate(rows(numbers))],
+            f"{number}.jsonl",
+        )
+        for number, numbers in enumerate((range(3000), range(3000, 6000)))
+    ]
+    assert sketches[0].relation(sketches[1]) == relation
+
+
+def bare(folder, scores, id="{}", name="scored.jsonl"):
+    """The sketch of numbered posts without texts."""
+    posts = [
+        {"post": id.format(n), "score": float(score)} for n, score in enumerate(scores)
+    ]
+    return made(folder, posts, name)
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("id", ["{}", "post {}", "doc-{:05}", "1{:07}"])
+@pytest.mark.parametrize("id", ["{}", "post {}", "doc-{:05}", "1{:07}", "{0}/{0}"])
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_numbers_of_rows_are_compared_with_their_scores(tmp_path, id, is_sorted):
+    drawn = np.random.default_rng(0).beta(1, 3, (2, 3000))
+    first, second = np.sort(drawn)[:, ::-1] if is_sorted else drawn
+    whole = bare(tmp_path, first, id)
+    again = bare(tmp_path, first + 1e-7, id, "b.jsonl")
+    assert whole.relation(again) == again.relation(whole) == Relation.SAME
+    assert whole.relation(bare(tmp_path, second, id, "c.jsonl")) == Relation.OTHER
+    if is_sorted:  # the best posts alone
+        head = bare(tmp_path, first[:200], id, "d.jsonl")
+        assert whole.relation(head) == Relation.SAME
+
+
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
-    ("score", "relation"),
+    "scores",
     [
-        (lambda n: 1 - n / 10_000 + 1e-7, Relation.SAME),
-        (lambda n: 0.9 - n / 9_000, Relation.OTHER),
-        (lambda n: n % 10 == 0, Relation.OTHER),
+        range(3000, 0, -1),
+        np.ones(3000),
+        1 / (60 + np.arange(3000)),
+        np.linspace(1, 0, 3000).round(4),
+        np.exp(-np.arange(3000) / 400),
+        np.random.default_rng(0).permutation(3000),
+        np.arange(3000) % 300,
+        (np.arange(3000) * 37 % 3000) / 3000,
+        np.random.default_rng(0).integers(0, 101, 3000) / 100,
+        np.random.default_rng(0).random(3000) < 0.5,
+        np.random.default_rng(0).random(10),
+        np.r_[0.97, 0.4, np.zeros(2998)],
     ],
 )
-def test_numbers_of_rows_are_compared_with_their_scores(tmp_path, id, score, relation):
-    def bare(score):
-        wanted = rows(range(3000), id=id, text="", score=score)
-        return [{"post": row["post"], "score": float(row["score"])} for row in wanted]
-
-    first = made(tmp_path, bare(lambda n: 1 - n / 10_000))
-    assert first.relation(made(tmp_path, bare(score), "b.jsonl")) == relation
-    graded = made(tmp_path, bare(lambda n: n % 10 == 0), "c.jsonl")
-    assert graded.relation(graded) == Relation.OTHER and not graded.posts
+def test_ranks_and_grades_of_numbered_posts_tell_nothing(tmp_path, scores):
+    """Two studies without texts may have all of these alike, so neither is recognized."""
+    study = bare(tmp_path, scores)
+    assert study.relation(study) == Relation.OTHER and not study.tells
 
 
-def test_two_studies_with_yes_and_no_alone_are_two(tmp_path):
-    """Scores that many posts have do not tell which posts they are."""
-    generator = np.random.default_rng(0)
-    studies = [
-        made(
-            tmp_path,
-            [
-                {"post": str(n), "score": float(yes)}
-                for n, yes in enumerate(generator.random(2000) < 0.5)
-            ],
-            f"{number}.jsonl",
-        )
-        for number in range(2)
-    ]
-    assert studies[0].relation(studies[1]) == Relation.OTHER
+STUDIES = {
+    "numbers": lambda g: [str(n) for n in g.permutation(1000)],
+    "prices": lambda g: [f"{n / 100:.2f} €" for n in g.integers(0, 9999, 1000)],
+    "forms": lambda g: [f"comment number {n} of the list" for n in range(1000)],
+    "nothing": lambda g: [""] * 1000,
+    "names of countries": lambda g: list(g.permutation(WORDS[:190])) * 5,
+    "one word": lambda g: list(g.choice(WORDS[:3000], 1000)),
+    "emoji": lambda g: ["".join(s) for s in g.choice(list("😀😂🔥👍🙏"), (1000, 4))],
+    "stock replies": lambda g: [
+        f"thank you for your {WORDS[n]}, we will answer your {WORDS[-n]}"
+        for n in g.integers(0, 400, 1000)
+    ],
+    "some stock replies": lambda g: (
+        [*(f"thank you for your {WORDS[n]} and your {WORDS[-n]}" for n in range(100))]
+        * 9
+        + [" ".join(g.choice(WORDS, 7)) for _ in range(150)]
+    ),
+    "few words": lambda g: [" ".join(g.choice(WORDS[::180], 7)) for _ in range(1000)],
+    "a closed vocabulary": lambda g: [
+        " ".join(g.choice(WORDS[::20], 7)) for _ in range(3000)
+    ],
+}
 
 
-WORDS = [
-    a + b + c
-    for a in "bdfgklmnprst"
-    for b in "aeiou"
-    for c in ("rriva", "ndore", "stimo")
-]
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("kind", STUDIES)
+def test_two_studies_of_texts_that_any_study_has_are_two(tmp_path, kind):
+    texts_of = STUDIES[kind]
+    first, second = (
+        made(tmp_path, posts_of(texts_of(np.random.default_rng(seed)), "a"))
+        for seed in (0, 1)
+    )
+    assert first.relation(second) == second.relation(first) == Relation.OTHER
 
 
 def sentences(seed, count=400):
@@ -158,6 +224,7 @@ def posts_of(texts, start):
         lambda text: text.upper().split("HTTPS")[0].replace(" ", "  "),
         lambda text: "\u200b".join(text.split(" HTTPS")[0].replace("a", "\u00e0")),
         lambda text: f"@someone {text} 2026!",
+        lambda text: " ".join(sorted(text.split())),
     ],
 )
 def test_a_cleaned_copy_is_recognized(tmp_path, clean):
@@ -179,17 +246,17 @@ def translated(text):
 
 
 def test_a_translation_that_keeps_names_of_users_and_links_is_recognized(tmp_path):
-    def told(seed, users):
+    def tweets(seed, users):
         return [f"@user{n + users} {text}" for n, text in enumerate(sentences(seed))]
 
-    first = made(tmp_path, posts_of(told(1, 0), "a"))
+    first = made(tmp_path, posts_of(tweets(1, 0), "a"))
     for number, step in enumerate((1, 3)):
-        texts = list(map(translated, told(1, 0)[::step]))
+        texts = list(map(translated, tweets(1, 0)[::step]))
         copy = made(tmp_path, posts_of(texts, "b"), f"{number}.jsonl")
         expected = Relation.SAME if step == 1 else Relation.PART
         assert first.relation(copy) == copy.relation(first) == expected
     # The same links in posts of others, and a form that all posts of two pools have.
-    others = made(tmp_path, posts_of(told(2, 1000), "c"), "c.jsonl")
+    others = made(tmp_path, posts_of(tweets(2, 1000), "c"), "c.jsonl")
     assert first.relation(others) == Relation.OTHER
     form = "@bbc #news {} https://t.co/1"
     pools = [

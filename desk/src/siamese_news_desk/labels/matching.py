@@ -36,6 +36,9 @@ from siamese_news_desk.labels.sheets import RawLabel, check_value, read_rows
 from siamese_news_desk.labels.units import Unit
 
 _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?[eE]\+?\d+")
+_KEY = 8  # digits of a key, or more
+_KEYS = re.compile(rf"\bk[0-9a-f]{{{_KEY},32}}\b".encode())
+_START = 2**16  # bytes of a sheet that have a key
 _ROUNDED = 15  # digits of a number that a spreadsheet keeps
 
 
@@ -135,7 +138,8 @@ class SampledPosts:
         if not self._learned_from or seal_in(path) == self._journal_seal:
             return
         for row in rows:
-            if row.post in self._learned_from and not row.key and row.verdict():
+            is_of_plan = row.key.strip().lower() in self.by_key
+            if row.post in self._learned_from and not is_of_plan and row.verdict():
                 raise InputError(
                     f"{row.location}: this label of post '{row.post}' made the order, so it cannot "
                     "count for a plan over it; label the post again in a sheet of the plan"
@@ -147,15 +151,11 @@ class SampledPosts:
         The plan's order and criteria are part of every key, so these cannot be changed alone.
         """
         for drawn in self.by_key.values():
-            digest = self._digest(drawn.name)
-            if len(drawn.key) < 9 or not f"k{digest}".startswith(drawn.key):
+            if not is_key(drawn.key, self._plan, drawn.name):
                 raise InputError(
                     f"{self.path}: key {drawn.key!r} of post '{drawn.post}' is not that of the "
                     "plan; the plan or this file was changed: restore both"
                 )
-
-    def _digest(self, name: str) -> str:
-        return hashlib.blake2b(f"{self._plan}\t{name}".encode()).hexdigest()
 
     def _read(self, row: Mapping[str, Any]) -> None:
         self._take(converted(row, SampledPost))
@@ -165,12 +165,41 @@ class SampledPosts:
         self.by_name[drawn.name] = drawn
 
     def _key(self, name: str) -> str:
-        for length in range(8, 33):
-            # A letter first, so that nobody reads 12e45678 as a number.
-            key = f"k{self._digest(name)[:length]}"
+        for length in range(_KEY, 33):
+            key = _digest(self._plan, name)[: length + 1]
             if key not in self.by_key:
                 return key
         raise AssertionError("two posts have one key")
+
+
+def _digest(plan: str, name: str) -> str:
+    # A letter first, so that nobody reads 12e45678 as a number.
+    return "k" + hashlib.blake2b(f"{plan}\t{name}".encode()).hexdigest()
+
+
+def is_key(key: str, plan: str, name: str) -> bool:
+    """Whether a key is that of the unit with this name in the plan with this seal."""
+    return len(key) > _KEY and _digest(plan, name).startswith(key)
+
+
+def keys_in(path: Path) -> dict[str, str]:
+    """The keys by the names of units in a sheet, or a file of drawn units; none in another file.
+
+    Raises:
+        InputError: for a damaged file.
+    """
+    if not path.is_file():
+        return {}
+    with path.open("rb") as stream:
+        if not _KEYS.search(stream.read(_START)):
+            return {}
+    if path.name.endswith("drawn.jsonl"):
+        return {name: unit.key for name, unit in SampledPosts(path, "").by_name.items()}
+    return {
+        f"{row.article}\t{row.post}".removeprefix("\t"): row.key.strip().lower()
+        for row in read_rows(path)
+        if row.key
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +222,10 @@ class Label:
 
 _REMARKS = {
     "repeated": ("label", "was", "were", "given twice, the same both times"),
-    "not_drawn": ("label", "is", "are", "of posts that were not drawn; not used"),
+    "not_drawn": (
+        *("label", "is", "are"),
+        "of posts that were not drawn, or from sheets of another plan or none; not used",
+    ),
     "mangled": (
         *("id", "was", "were"),
         "changed by another program (a spreadsheet drops leading zeros and digits); the posts were "
@@ -253,18 +285,19 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
         InputError: with ``path:line``, for an invalid label and one in a wrong column; for files
             without any drawn post.
     """
-    labels, rows = Labels(), 0
+    labels = Labels()
+    not_drawn: Counter[Path] = Counter()
     labels_of: dict[str, set[tuple[str, str]]] = {}
     for path in paths:
         sheet: list[tuple[SampledPost, str]] = []
         raw_labels = list(read_rows(path))
         drawn.refuse_teachers(raw_labels, path)
         for raw in raw_labels:
-            rows += 1
             verdict = raw.verdict()
             sampled_post = _find(raw, drawn, labels)
             if not verdict or sampled_post is None:
-                labels.not_drawn += bool(verdict)
+                if verdict:
+                    not_drawn[path] += 1
                 continue
             _check_row(raw, sampled_post, labels)
             sheet.append((sampled_post, verdict))
@@ -283,10 +316,12 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
             person: common_label(verdicts) for person, verdicts in verdicts_of.items()
         }
         labels.add(drawn.by_name[name], common_label(verdict for verdict, _ in several))
-    if rows and not labels.of and labels.not_drawn:
+    labels.not_drawn = not_drawn.total()
+    if not labels.of and not_drawn:
+        (path, number), *_ = not_drawn.items()
         raise InputError(
-            f"{paths[0]}: none of its labels ({labels.not_drawn}) is of a post that was drawn; "
-            f"expected the sheets of {drawn.path}"
+            f"{path}: none of its labels ({number}) was given in a sheet of this plan; expected the "
+            f"sheets of {drawn.path}"
             + (
                 ""
                 if drawn.by_key

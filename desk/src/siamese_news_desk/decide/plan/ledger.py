@@ -34,7 +34,7 @@ from siamese_news_desk.decide.plan.sealed_files import named_by, read_sealed, se
 from siamese_news_desk.decide.plan.sketch import Relation, Sketch, visible
 from siamese_news_desk.decide.plan.texts import Texts
 from siamese_news_desk.labels.journal import Journal, locked
-from siamese_news_desk.labels.matching import FOR_RELEVANCE, SampledPosts
+from siamese_news_desk.labels.matching import FOR_RELEVANCE, is_key, keys_in
 from siamese_news_desk.labels.shares import by_value
 
 _CLAIMS = ("targets", "confidence", "recall")
@@ -44,10 +44,13 @@ Line = Mapping[str, Any]
 
 
 def identity(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a plan that identify it: shares by their value, criteria by their words."""
+    """The parts of a plan that identify it: shares by their value, criteria by their words.
+
+    Where nothing tells its posts from others, the scores of two studies may be the same file.
+    """
     return {
         "kind": plan["kind"],
-        "scores": plan["population"]["sha256"],
+        "scores": plan["population"]["sha256"] + plan["population"].get("study", ""),
         "settings": by_value(plan["settings"]),
         "criteria": plain_criteria(plan["criteria"]),
     }
@@ -147,22 +150,22 @@ def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
             (same_labels if same_order else earlier).append(cost)
             if relation is Relation.SAME and not is_withdrawn:
                 active.append(listed)
-    nameless = not (sketch.posts or sketch.texts)
-    unknown = plans.unknown or (
-        _NAMELESS if nameless and Fraction(line["error"]) else ""
-    )
+    is_nameless = not sketch.tells and Fraction(line["error"])
+    unknown = plans.unknown or (_NAMELESS if is_nameless else "")
     return Charge(earlier, same_labels, other_criteria, other_posts, unknown), active
 
 
 _UNWRITABLE = "the list of all plans of the user cannot be written"
 _LOST = "the list of all plans of the user was lost, or is of another user or computer"
 _GONE = "the plan of sheets that lie here was deleted"
-_NAMELESS = "the posts are named by numbers, and have no texts and few different scores"
+_NAMELESS = (
+    "without texts of their own, posts are not recognized by such ids and scores"
+)
 
 
 def register(
     population: Population,
-    texts: Texts,
+    sketch: Sketch,
     plan: Mapping[str, Any],
     path: Path,
     *,
@@ -182,15 +185,16 @@ def register(
     lists = lists_of(population.path)
     replaced = [read_sealed(plan_path, "plan") for plan_path in withdraw]
     error = Fraction(plan["error"])
-    line = _line(population, texts, plan)
+    line = _line(sketch, plan)
     deleted = _deleted(path, *lists)
+    is_gone = _plan_is_gone(plan, path, population)
 
     def decided() -> tuple[Charge, list[Line], bool]:
         """What the plan pays for, the withdrawals, and whether the plan is new."""
         plans = _read(*lists)
         for old in deleted:
             plans.by_seal.setdefault(old["sha256"], old)
-        if _plan_is_gone(path, lists[0].parent, population):
+        if is_gone:
             plans = replace(plans, unknown=_GONE)
         given_up = [seal_of(identity(replaced_plan)) for replaced_plan in replaced]
         plans.withdrawn.update(given_up)
@@ -234,17 +238,9 @@ def register(
     return charged
 
 
-def _line(
-    population: Population, texts: Texts, plan: Mapping[str, Any]
-) -> dict[str, Any]:
+def _line(sketch: Sketch, plan: Mapping[str, Any]) -> dict[str, Any]:
     """A plan as the lists have it, before it is known what it pays for."""
     entry = identity(plan)
-    error = Fraction(plan["error"])
-    sketch = (
-        Sketch.of(population, texts)
-        if error
-        else Sketch(population.sketch, (), (), (), (), (), True)
-    )
     # A certificate and the audit of a list are about the best posts, recall is about all of them.
     if (
         entry["kind"] != "precision"
@@ -258,7 +254,8 @@ def _line(
         **asdict(sketch),
         "criteria": hashlib.sha256(criteria).hexdigest()[:16] if criteria else "",
         "order": _order(entry),
-        "error": str(error),
+        "question": question_of(plan)[0],
+        "error": plan["error"],
     }
 
 
@@ -296,31 +293,34 @@ def _deleted(path: Path, shared: Path, private: Path) -> list[Line]:
                 continue
             posts = [named_by(plan_path, corpus["file"]) for corpus in plan["corpus"]]
             population = Population(results)
-            line = _line(population, Texts(population, posts), plan)
+            sketch = Sketch.of(population, Texts(population, posts))
         except (InputError, OSError):  # its posts are no longer here to be compared
             continue
         place_of_plan = {
             "settings": plan["settings"],
             "plan": os.path.relpath(plan_path.absolute(), shared.parent),
         }
-        lines.append({**line, **asdict(converted(plan, Charge)), **place_of_plan})
+        lines.append(
+            {**_line(sketch, plan), **asdict(converted(plan, Charge)), **place_of_plan}
+        )
     return lines
 
 
-def _plan_is_gone(path: Path, folder: Path, population: Population) -> bool:
-    """Whether such posts were drawn for a plan whose file is no longer next to its sheets."""
-    for drawn in {*path.parent.glob("*.drawn.jsonl"), *folder.glob("*.drawn.jsonl")}:
-        plan_path = drawn.with_name(
-            f"{drawn.name.removesuffix('.drawn.jsonl')}.plan.json"
-        )
-        if plan_path == path or plan_path.exists():
-            continue
-        try:
-            sampled = SampledPosts(drawn, FOR_RELEVANCE)
-            if population.ranks_of(list(sampled.by_name)):
-                sampled.check_keys()  # those for relevance never had a plan
-        except InputError:
-            return True
+def _plan_is_gone(plan: Mapping[str, Any], path: Path, population: Population) -> bool:
+    """Whether sheets of such posts lie here, or what was drawn for them, and not their plan."""
+    lists = lists_of(population.path)
+    questions = {question_of(plan)[0], FOR_RELEVANCE}  # the latter never had a plan
+    questions |= {line.get("question", "") for line in _read(*lists).by_seal.values()}
+    files = [*path.parent.glob("*"), *lists[0].parent.glob("*")]
+    for plan_path in (file for file in files if file.name.endswith(".plan.json")):
+        with suppress(InputError):
+            questions.add(question_of(read_sealed(plan_path, "plan"))[0])
+    for sheet in files:
+        with suppress(InputError, OSError):
+            key_of = keys_in(sheet)
+            for name in population.ranks_of(list(key_of)) if key_of else ():
+                if not any(is_key(key_of[name], seal, name) for seal in questions):
+                    return True
     return False
 
 

@@ -46,12 +46,16 @@ class Located(TypedDict):
 
 
 class ScoredPosts(TypedDict):
-    """The file of scored posts; units are article-post pairs if a post is in several lists."""
+    """The file of scored posts; units are article-post pairs if a post is in several lists.
+
+    If nothing tells the posts from others, `study` is a random name, which no other plan has.
+    """
 
     file: FilePath
     posts: Count
     sha256: str
     pairs: bool
+    study: NotRequired[str]
 
 
 class ModelFolder(TypedDict):
@@ -115,6 +119,7 @@ class PlanLine(_Charged):
 
     sha256: str
     kind: str
+    question: NotRequired[str]
     settings: NotRequired[dict[str, Any]]
     plan: NotRequired[str]
 

@@ -1,9 +1,11 @@
 """Scored posts as a population: their ids, their descending scores, and their texts."""
 
 import hashlib
+import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import takewhile
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +26,14 @@ from siamese_news_desk.labels.units import Unit
 
 _PIECE = 1 << 18  # names in memory at one time
 _IDS_READ = 1000  # ids by which it is decided what kind they are
-_LONG = 9  # characters after those that all ids have
-_DENSE = 10  # numbers of rows, or of posts in a database, are below so many times their count
-_BITS = 13
+_DENSE = 100  # names are those of these posts if so many times as many are possible
+_PART = re.compile(r"\d+|[^\W\d_]{1,10}|[\W_]+")
+_FEWEST = 16  # fewer names or scores may be those of other posts by chance
+_STEP = 4  # ranks that are rounded have regular steps over so many scores
+_IRREGULAR = (
+    0.15  # the median change of these steps, as a share; .24 if scores come at random
+)
+_BITS = 16
 _LIKELY = 50_000  # best posts whose relevance is read
 
 # Hashes of a sketch: they estimate the part of a population that another one shares to within .02,
@@ -46,10 +53,10 @@ class Population:
     Attributes:
         scores: (N,) descending.
         sketch: the smallest hashes of the ids, by which `sketch` recognizes the same posts whatever
-            the file and the scores. Numbers of rows are names of any posts: each counts with its
-            score, and only if few others have this score.
+            the file and the scores. Ids that are not `distinctive` count with their scores, if
+            these tell posts apart; see `_with_scores`.
         best: the same hashes of the best posts, by which it recognizes the head of a list.
-        distinctive: whether the ids are too long for other posts to have the same by chance.
+        distinctive: whether the ids are those of these posts alone (`are_distinctive`).
 
     Raises:
         InputError: for a file without ids and scores, and one with a repeated unit.
@@ -222,24 +229,17 @@ class Population:
         """Hash what identifies the posts; see the attributes."""
         size = len(self._ids)
         rows = np.linspace(0, size - 1, min(_IDS_READ, size)).astype(np.int64)
-        ids = self._ids.at(rows.tolist())
-        ends = zip(min(ids), max(ids), strict=False)
-        shared = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], ends))
-        stem = len(shared.rstrip("0123456789"))
-        self.distinctive = min(len(i) - stem for i in ids) >= _LONG
+        self.distinctive = are_distinctive(self._ids.at(rows.tolist()), size)
         keys = _keys(self._ids)
         best = self._rows[:HEAD]
         best_keys = keys[best]
-        if all(i[stem:].isdecimal() for i in ids):
-            numbers = [int(i[stem:]) for i in ids]
-            if max(numbers) - min(numbers) < _DENSE * size:
-                self.distinctive = False
-                keys, telling = _with_scores(keys, self.scores, self._rows)
-                best_keys = keys[best[telling[best]]]
-                # Rows of another file have other numbers, so these are only the same all together.
-                keys = keys[telling] + np.uint64(size)
-        self.best: list[int] = np.unique(best_keys).tolist()
-        self.sketch: list[int] = np.unique(keys)[:SKETCH].tolist()
+        if not self.distinctive:
+            keys, telling = _with_scores(keys, self.scores, self._rows)
+            best_keys = keys[best[telling[best]]]
+            # Rows of another file have other numbers, so these are only the same all together.
+            keys = keys[telling] + np.uint64(size)
+        self.best = smallest(best_keys)
+        self.sketch = smallest(keys)
 
     def _repeated(self) -> str | None:
         """A unit that occurs twice, or None."""
@@ -264,14 +264,43 @@ def score_text(score: float) -> str:
     return np.format_float_positional(score, trim="-")
 
 
+def are_distinctive(names: Sequence[str], size: int) -> bool:
+    """Whether `size` posts with such names, or texts, have them alone.
+
+    Numbers of rows, single words and forms such as ``post 17`` do not: few others are possible. Those
+    are counted by the parts of a name; one that comes twice, as in ``17/17``, counts once.
+    """
+    possible = 0.0
+    parts = [list(dict.fromkeys(_PART.findall(name))) for name in names]
+    for column in zip_longest(*parts, fillvalue=""):
+        if max(column, key=len).isdecimal():
+            digits = zip_longest(*column, fillvalue="")
+            possible += sum(math.log(len(set(digit))) for digit in digits)
+        else:
+            possible += math.log(len(set(column)))
+    return possible >= math.log(_DENSE * size)
+
+
+def smallest(keys: NDArray[np.uint64]) -> list[int]:
+    """The smallest of these hashes, ascending; none if they are too few to say anything."""
+    distinct = np.unique(keys)[:SKETCH].tolist()
+    return distinct if len(distinct) >= _FEWEST else []
+
+
 def _with_scores(
     keys: NDArray[np.uint64], descending: NDArray[np.float64], rows: NDArray[Any]
 ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """Hashes (N,) of ids by row with their scores, and which tell posts apart.
 
-    Scores are compared by their first bits, which stay when a search is repeated. One that more than a
-    hundredth of the posts have, as those of a classifier that says yes or no, is left out.
+    Scores are compared by their first bits, which stay when a search is repeated; those that two
+    posts have are left out. None tells posts apart if the steps from one to the next are regular:
+    any other list has the same ranks, and what follows from them.
     """
+    distinct = np.unique(descending)
+    steps = distinct[_STEP:] - distinct[:-_STEP]
+    lower, upper = steps[:-_STEP], steps[_STEP:]
+    bends = np.abs(upper - lower) / (upper + lower)
+    is_regular = not len(bends) or float(np.median(bends)) < _IRREGULAR
     scores = np.empty_like(descending)
     scores[rows] = descending
     mantissas, exponents = np.frexp(scores)
@@ -280,7 +309,7 @@ def _with_scores(
         short, return_inverse=True, return_counts=True
     )
     mixed = keys + values[value_indices].view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return mixed, counts[value_indices] <= max(1, len(scores) // 100)
+    return mixed, (counts[value_indices] == 1) & (not is_regular)
 
 
 def _keys(names: Strings) -> NDArray[np.uint64]:

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 from siamese_news.data.jsonl import plain_value
@@ -29,11 +30,14 @@ from siamese_news_desk.decide.plan.sealed_files import (
     sibling,
     write_sealed,
 )
+from siamese_news_desk.decide.plan.sketch import Sketch
 from siamese_news_desk.decide.plan.texts import Texts
 from siamese_news_desk.labels.matching import SampledPosts, VerdictLog
 
 # How the random order is drawn; a plan with another order cannot be resumed.
 ORDER = "SipHash-2-4 of the ids, keyed by purpose, seed and scores"
+
+_STUDY = 16  # bytes
 
 
 class PlanOptions(TypedDict, total=False):
@@ -145,6 +149,10 @@ class SamplingPlan:
             **(fields_of_kind or {}),
         }
         plan = plain_value(plan)  # names and arguments that are not UTF-8
+        texts = Texts(population, posts)
+        sketch = Sketch.of(population, texts)
+        if not sketch.tells:
+            plan["population"]["study"] = token_hex(_STUDY)
         try:  # a plan that cannot be read again must not enter the lists
             fitting(plan, PLANS[cls.kind])
         except ValueError as misfit:
@@ -154,6 +162,8 @@ class SamplingPlan:
         if path.exists():
             old = read_sealed(path, "plan")
             plan["criteria"] = plan["criteria"] or old["criteria"]
+            if "study" in plan["population"]:
+                plan["population"]["study"] = old["population"].get("study", "")
             if ledger.identity(old) != ledger.identity(plan):
                 settings_of = [
                     {**p["settings"], "criteria": p["criteria"]} for p in (old, plan)
@@ -163,12 +173,11 @@ class SamplingPlan:
                     f"{path}: this file has another plan{changed and f' ({changed})'}; ",
                     ANOTHER_FILE,
                 )
-        texts = Texts(population, posts)
         if options.get("needs_texts"):
             texts.expect_any()
         charged = ledger.register(
             population,
-            texts,
+            sketch,
             plan,
             path,
             another_plan=options.get("another_plan", False),

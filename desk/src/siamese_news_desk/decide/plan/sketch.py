@@ -6,7 +6,7 @@ it has all hashes of its set, so what two sketches share there estimates what th
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -15,18 +15,26 @@ from numpy.typing import NDArray
 
 from siamese_news.utils.strings import Strings
 from siamese_news_desk.decide.plan.design import keys_of
-from siamese_news_desk.decide.plan.population import SKETCH, Population
+from siamese_news_desk.decide.plan.population import (
+    SKETCH,
+    Population,
+    are_distinctive,
+    smallest,
+)
 from siamese_news_desk.decide.plan.texts import Texts
 
 _SAME = 0.5  # of all posts of both are in both: they are the same population
 _PART = 0.25  # of the posts of the smaller one are in both: it is a part of the other
 
-# Of the pairs of words of two unrelated pools of one platform, at most .15 are in both; of two
-# halves of the posts about one event .22, because these repeat phrases; of a pool and a cleaned copy
-# at least .55 (``python -m benchmarks.same_posts``). Of marks, .06, .27 and 1.
-_PART_OF_PAIRS = 0.4
+# Of the pairs of words of two unrelated pools of one platform, at most .04 are in both; of two
+# quarters of the posts about one event .23, because these repeat phrases; of a pool and a cleaned
+# copy, whole or a tenth, at least .32 (``python -m benchmarks.same_posts``).
+_WORDS = 12  # of a post
+_CHANCE = 0.1  # posts that would have both words if these came independently
 _LETTERS = 5  # words that cleaning leaves in place have as many; stemming leaves these
 _FEW = 32  # so few pairs may be those of a form that posts of many pools have
+_TWICE = 1 / 8  # of the texts that come once; pools of real posts have .1 at most
+_TEXTS_READ = 1000  # by which it is decided what kind they are
 
 
 class Relation(Enum):
@@ -45,12 +53,14 @@ class Sketch:
         posts: the smallest hashes of the ids.
         best: those of the ids of the best posts.
         texts: the smallest hashes of the texts, which do not change with a file's name and with
-            another column of ids.
+            another column of ids; none if other posts may have these as well (`are_distinctive`).
         best_texts: those of the texts of the best posts.
-        pairs: the smallest hashes of pairs of words that follow each other, which change little with
-            stop words, stemming and other tokenizers, in whatever posts they are.
+        pairs: the smallest hashes of pairs of rare words of a post, which change little with stop
+            words, stemming, other tokenizers and another order of the words.
+        best_pairs: those of the best posts.
         distinctive: see `Population`.
         marks: those of pairs of links, names of users and hashtags, which a translation leaves.
+        best_marks: those of the best posts.
     """
 
     posts: Sequence[int]
@@ -67,22 +77,29 @@ class Sketch:
     @classmethod
     def of(cls, population: Population, texts: Texts) -> "Sketch":
         """The sketch of a population; this reads all texts, if there are any."""
-        text_hashes, pairs, marks = _Smallest(), _Smallest(), _Smallest()
+        wordings = _Words("texts", 1)
+        words, marks = _Words("words", 2), _Words("words", 2)
+        sample: list[str] = []
         for piece, is_best in texts.pieces():
             plain = [" ".join(text.casefold().split()) for text in piece]
-            says = np.array([bool(text) for text in plain], bool)
-            keys = keys_of(0, Strings.of(plain), purpose="texts")
-            text_hashes.take(keys[says], is_best[says])
-            pairs.take(*_pairs_of(piece, is_best, _words))
-            marks.take(*_pairs_of(plain, is_best, _MARK.findall))
+            wordings.take([[text] if text else [] for text in plain], is_best)
+            words.take(map(_words, piece), is_best)
+            marks.take(map(_MARK.findall, plain), is_best)
+            sample += filter(None, plain[: _TEXTS_READ - len(sample)])
+        has_own = are_distinctive(sample, len(population))
         return cls(
             population.sketch,
             population.best,
-            *text_hashes.lists,
-            *pairs.lists,
+            *(wordings.hashes() if has_own else ([], [])),
+            *words.pairs(),
             population.distinctive,
-            *marks.lists,
+            *marks.pairs(),
         )
+
+    @property
+    def tells(self) -> bool:
+        """Whether anything identifies these posts."""
+        return bool(self.posts or self.texts or self.pairs or self.marks)
 
     def relation(self, sketch: "Sketch") -> Relation:
         """Whether two populations are the same, or one is a part of the other.
@@ -104,8 +121,10 @@ class Sketch:
         identifiers = [
             ((self.texts, sketch.texts), (self.best_texts, sketch.best_texts))
         ]
-        have_texts = bool(self.texts) and bool(sketch.texts)
-        if not have_texts or (self.distinctive and sketch.distinctive):
+        sketches = self, sketch
+        if not all(s.texts or len(s.pairs) >= _FEW for s in sketches) or all(
+            s.distinctive for s in sketches
+        ):
             identifiers.append(((self.posts, sketch.posts), (self.best, sketch.best)))
         shares = [_shares(_common_range(*of_all)) for of_all, _ in identifiers]
         heads = [_shares(_common_range(*of_best)) for _, of_best in identifiers]
@@ -114,30 +133,73 @@ class Sketch:
         alike = bool(self.best or self.best_texts) == bool(
             sketch.best or sketch.best_texts
         )
-        is_part = any(of_smaller >= _PART for _, of_smaller in shares)
-        of_smaller = max(share for _, share in wording[:2])  # of pairs, of marks
-        if alike and (is_part or of_smaller >= _PART_OF_PAIRS):
+        # The best posts are the same ones, or others: a part of them is not the question.
+        is_part = any(of_smaller >= _PART for _, of_smaller in [*shares, *wording[:2]])
+        if alike and is_part:
             return Relation.PART
         return Relation.OTHER
 
 
-def _pairs_of(
-    texts: Sequence[str],
-    is_best: NDArray[np.bool_],
-    words_of: Callable[[str], Sequence[str]],
-) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-    """Hashes (n,) of the pairs of words that follow each other, and whether in one of the best."""
-    codes: dict[str, int] = {}
-    left_codes: list[int] = []
-    right_codes: list[int] = []
-    numbers = []
-    for text in texts:
-        words = [codes.setdefault(w, len(codes)) for w in dict.fromkeys(words_of(text))]
-        left_codes += words[:-1]
-        right_codes += words[1:]
-        numbers.append(max(0, len(words) - 1))
-    keys = keys_of(0, Strings.of(list(codes)), purpose="words")
-    return keys[left_codes] + keys[right_codes], np.repeat(is_best, numbers)
+class _Words:
+    """(P, `_WORDS`) the hashes of the words of posts, ascending; of a long post, the smallest.
+
+    Posts with less than the `fewest` words are left out.
+    """
+
+    def __init__(self, purpose: str, fewest: int) -> None:
+        self._purpose = purpose
+        self._fewest = fewest
+        self._keys = [np.empty((0, _WORDS), np.uint64)]
+        self._is_best = [np.empty(0, np.bool_)]
+
+    def take(
+        self, words_of_posts: Iterable[Iterable[str]], is_best: NDArray[np.bool_]
+    ) -> None:
+        """Add posts, with whether each is of the best."""
+        words_of = [set(words) for words in words_of_posts]
+        words = list(set[str]().union(*words_of))
+        keys = keys_of(0, Strings.of(words), purpose=self._purpose).tolist()
+        key_of = dict(zip(words, keys, strict=True))
+        rows = [sorted(key_of[word] for word in words)[:_WORDS] for words in words_of]
+        padded = [row + [0] * (_WORDS - len(row)) for row in rows]
+        self._keys.append(np.array(padded, np.uint64).reshape(-1, _WORDS))
+        self._is_best.append(is_best)
+
+    def hashes(self) -> tuple[list[int], list[int]]:
+        """The smallest hashes of the first words, and of those of the best posts."""
+        keys, is_best = self._of_single_posts()
+        return smallest(keys[:, 0]), smallest(keys[is_best, 0])
+
+    def pairs(self) -> tuple[list[int], list[int]]:
+        """The same of the pairs of words of a post that chance would hardly bring together."""
+        keys, is_best = self._of_single_posts()
+        _, codes, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        frequencies = np.where(keys > 0, counts[codes].reshape(keys.shape), len(keys))
+        pairs, pairs_of_best = [], []
+        for step in range(1, _WORDS):
+            is_pair = frequencies[:, step:] * frequencies[:, :-step] <= _CHANCE * len(
+                keys
+            )
+            sums = keys[:, step:] + keys[:, :-step]
+            pairs.append(np.unique(sums[is_pair])[:SKETCH])
+            pairs_of_best.append(sums[is_best][is_pair[is_best]])
+        return smallest(np.concatenate(pairs)), smallest(np.concatenate(pairs_of_best))
+
+    def _of_single_posts(self) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        """The words of posts without copies, and whether these are of the best.
+
+        None if too many have two copies. Stock replies come again in any study; of a stock of which
+        one study has few twice, another study has few at all.
+        """
+        keys, is_best = np.concatenate(self._keys), np.concatenate(self._is_best)
+        is_long = keys[:, self._fewest - 1] > 0
+        keys, is_best = keys[is_long], is_best[is_long]
+        _, codes, counts = np.unique(
+            keys.sum(axis=1), return_inverse=True, return_counts=True
+        )
+        is_single = counts[codes] == 1
+        is_single &= np.sum(counts == 2) < _TWICE * np.sum(is_single)
+        return keys[is_single], is_best[is_single]
 
 
 def _words(text: str) -> list[str]:
@@ -171,24 +233,6 @@ _SPACELESS = re.compile(
 )
 _INSIDE = re.compile(rf"(?<={_SPACELESS.pattern})\s+(?={_SPACELESS.pattern})")
 _THREE = re.compile(rf"(?=({_SPACELESS.pattern}{{3}}))")
-
-
-class _Smallest:
-    """The smallest of the hashes of posts, and of those of the best posts."""
-
-    def __init__(self) -> None:
-        self._smallest = np.empty(0, np.uint64)
-        self._best = np.empty(0, np.uint64)
-
-    @property
-    def lists(self) -> tuple[list[int], list[int]]:
-        """The hashes of all posts and of the best ones, ascending."""
-        return self._smallest.tolist(), self._best.tolist()
-
-    def take(self, keys: NDArray[np.uint64], is_best: NDArray[np.bool_]) -> None:
-        """Add hashes, with whether each is of one of the best posts."""
-        self._smallest = np.union1d(self._smallest, keys)[:SKETCH]
-        self._best = np.union1d(self._best, keys[is_best])[:SKETCH]
 
 
 def _shares(sets: tuple[set[int], set[int]], minimum: int = 0) -> tuple[float, float]:
