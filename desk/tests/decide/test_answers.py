@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sheet_commands import certificate, certify, rows_of, run, save, start
+from sheet_commands import certificate, certify, own_text, rows_of, run, save, start
 
 from siamese_news_desk.decide.answers import answers_of
 from siamese_news_desk.decide.bounds.hypergeometric import interval
@@ -32,7 +32,7 @@ def results(path, *, cut=400, seed=0):
             "rank": n + 1,
             "score": round(0.9 - n / 1000, 4),
             "post": f"p{n}",
-            "text": f"text {n}",
+            "text": own_text(n),
             "lang": "de" if n % 4 == 0 else "en",
             "created_at": f"2026-0{1 + n % 3}-05" if n % 10 else None,
             "site": f"site {n % 30}",

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp
-from sheet_commands import run
+from sheet_commands import own_text, run
 
 from siamese_news.data.label_map import LabelMap, logits_of
 from siamese_news_desk.decide.own_relevance import (
@@ -38,7 +38,7 @@ def write(path, *, known=True, lists=1):
             "rank": rank,
             "score": round(0.9 * likely + 0.0001 * (POSTS - rank), 6),
             "post": f"p{rank}",
-            "text": f"text {rank}",
+            "text": own_text(rank),
             "terms": ["word", "two words"],
         }
         if known:

@@ -32,7 +32,7 @@ _PART = 0.25  # of the posts of the smaller one are in both: it is a part of the
 _WORDS = 12  # of a post
 _CHANCE = 0.1  # posts that would have both words if these came independently
 _LETTERS = 5  # words that cleaning leaves in place have as many; stemming leaves these
-_FEW = 32  # so few pairs may be those of a form that posts of many pools have
+_FEW = 16  # so few pairs may be those of a form that posts of many pools have
 _TWICE = 1 / 8  # of the texts that come once; pools of real posts have .1 at most
 _TEXTS_READ = 1000  # by which it is decided what kind they are
 
@@ -122,7 +122,7 @@ class Sketch:
             ((self.texts, sketch.texts), (self.best_texts, sketch.best_texts))
         ]
         sketches = self, sketch
-        if not all(s.texts or len(s.pairs) >= _FEW for s in sketches) or all(
+        if not all(s.texts or s.pairs for s in sketches) or all(
             s.distinctive for s in sketches
         ):
             identifiers.append(((self.posts, sketch.posts), (self.best, sketch.best)))
