@@ -6,8 +6,9 @@ these labels leave open; next to it, twenty posts are labeled that are all drawn
     python -m benchmarks.twenty_labels --cache FILE [--draws 2] [--machine .9 .05]
 
 ``--cache`` is the file of scored pools that ``python -m benchmarks.calibration --cache FILE`` writes.
-Each list is given the relevance of a table that no pool of its kind was in, whether it is known there
-or not; of each pool the first six lists with 40 relevant posts or more among their best are taken.
+Each list is given the relevance of a table that no pool of its kind was in. Where that table does not
+know it, the figures before the labels are still those of its number, and the labels map the score, as
+in a search. Of each pool the first six lists with 40 relevant posts or more among their best are taken.
 The error is that of the 300 best posts; F1 is divided by that of the best cut. With ``--machine``, a
 machine labels: it finds this share of the relevant posts, and takes this share of the others for
 relevant.
@@ -108,10 +109,10 @@ def measured(
             for row in lists[:_LISTS] if pool.kind == kind else ():
                 relevance = table.relevance(pool.best[row], pool.evidence[row])
                 truth = pool.relevant[row]
-                values_of: dict[Mapped, Floats] = {
-                    "relevance": relevance,
-                    "score": pool.best[row],
-                }
+                values_of: dict[Mapped, Floats] = {}
+                if table.knows(pool.evidence[row]):
+                    values_of["relevance"] = relevance
+                values_of["score"] = pool.best[row]
                 means = [
                     np.mean(
                         [
