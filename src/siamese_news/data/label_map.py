@@ -18,9 +18,7 @@ from siamese_news.utils.checked_json import Count, read_state, write_state
 
 Mapped = Literal["relevance", "score"]
 
-# Relevance has six digits, and its logit is steeper than labels would have it by this factor
-# (`STEEPER` of `benchmarks.calibration`).
-_LEAST, _STEEPER = 1e-6, 1.5
+_LEAST = 1e-6  # relevance has six digits
 # Added to scores (below this, they are noise), and what makes their logarithm about a logit.
 _FLOOR, _STEEP, _MIDDLE = 0.005, 2.5, 0.1
 
@@ -29,7 +27,7 @@ def logits_of(values: NDArray[np.floating], mapped: Mapped) -> NDArray[np.float6
     """(N,) what a map shifts and stretches: logits of relevance, or logarithms of scores."""
     if mapped == "score":
         return _STEEP * np.log((np.maximum(values, 0) + _FLOOR) / _MIDDLE)
-    return special.logit(np.clip(values, _LEAST, 1 - _LEAST)) / _STEEPER
+    return special.logit(np.clip(values, _LEAST, 1 - _LEAST))
 
 
 @dataclass(frozen=True, slots=True)
