@@ -11,6 +11,7 @@ from siamese_news.data.articles import read_articles
 from siamese_news.data.beir import read_corpus
 from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import BadRow, read_lines
+from siamese_news.data.readers import open_posts
 from siamese_news.errors import InputError
 
 GOOD = '{"_id": "1", "text": "a post"}\n'
@@ -292,3 +293,12 @@ def test_any_line_is_read_as_the_json_module_reads_it(text, byte):
     except BadRow:
         value = None
     assert value == expected
+
+
+def test_numbers_beyond_64_bits_name_authors_and_threads(tmp_path):
+    """They were rounded to floating-point numbers, and left out as such."""
+    row = {"id": 2**70, "text": "a post", "author": 2**71, "in_reply_to_id": 2**72}
+    path = write(tmp_path, json.dumps(row) + "\n", "posts.jsonl")
+    (post,) = open_posts([path])
+    assert post.id == str(2**70) and post.metadata["author"] == str(2**71)
+    assert post.metadata["reply_to"] == str(2**72)

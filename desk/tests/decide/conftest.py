@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from siamese_news_desk.decide import answers
 from siamese_news_desk.decide.bounds import tables
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -24,4 +25,16 @@ def tables_once():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "_computed", found)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_points(request):
+    """A certificate shows the way to its list at 3 numbers of labels, each with all claims anew.
+
+    It is whole in the tests of what it says, and where other processes read it.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.stem not in ("test_answers", "test_sealed", "test_walk"):
+            patch.setattr(answers, "_POINTS", 3)
         yield
