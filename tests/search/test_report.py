@@ -487,7 +487,7 @@ def test_what_the_search_left_beside_its_results_is_used(tmp_path):
         ("r.csv", "article;rank;score\na;1;0,5\n", "expected commas between the cells"),
         ("r.csv", 'article\n"a', "not a CSV file"),
         ("r.parquet", "PAR1 it is not", "not a Parquet file"),
-        ("r.jsonl.meta.json", "{", "meta.json: not JSON"),
+        ("r.jsonl.meta.json", "{", "meta.json: not as a search writes it (Expecting"),
         ("r.jsonl.meta.json", "[]", "meta.json: not as a search writes it (Expected"),
         (
             "r.jsonl.meta.json",

@@ -1,7 +1,6 @@
 """How and where a command writes: never over its inputs, over other files only with --force."""
 
 import io
-import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ import typer
 
 from siamese_news.errors import InputError
 from siamese_news.search.query import Query
+from siamese_news.utils.checked_json import read_object
 from siamese_news.utils.choices import Format
 from siamese_news.utils.files import atomic_write, file_sha256, is_stream, write_json
 from siamese_news.utils.provenance import command, provenance
@@ -195,12 +195,12 @@ def _replaceable(path: Path, out: Path) -> bool:
         if unfinished.exists() and _start(unfinished).startswith(b'{"job": '):
             # It existed when that run began, which was allowed to replace it.
             return True
-        written_hash = _object(out.with_name(out.name + ".meta.json")).get("sha256")
+        written_hash = read_object(out.with_name(out.name + ".meta.json")).get("sha256")
         return (
             written_hash == file_sha256(out) if written_hash else _HTML in _start(path)
         )
     if path.name.endswith(".meta.json"):
-        return "provenance" in _object(path)
+        return "provenance" in read_object(path)
     start = _start(path)  # of the rejected rows
     return not start or start.startswith(b'{"source": ')
 
@@ -208,11 +208,3 @@ def _replaceable(path: Path, out: Path) -> bool:
 def _start(path: Path) -> bytes:
     with path.open("rb") as stream:
         return stream.read(2**12)
-
-
-def _object(path: Path) -> dict[str, object]:
-    try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -33,8 +33,7 @@ def decode_value(line: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise BadRow(
             "not JSON",
-            f"not JSON: {error.msg} at character {error.pos + 1}; "
-            'expected one object, such as {"_id": "1", "text": "..."}',
+            f"not JSON: {error.msg} at character {error.pos + 1}; expected one object a line",
         ) from error
     except ValueError as error:  # int() refuses more digits (CPython's default limit)
         raise BadRow(

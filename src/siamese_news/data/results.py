@@ -249,13 +249,8 @@ def result_meta(path: Path) -> ResultMeta:
     try:
         with reading(about):
             meta = json.loads(about.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{about}: not JSON ({error}); remove it or write it again"
-        ) from error
-    try:
         return fitting(meta, ResultMeta)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"{about}: not as a search writes it ({error}); remove it or search again"
         ) from error

@@ -1,13 +1,11 @@
 """Open the model of any folder: one of this project, or one of another library."""
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +22,7 @@ from siamese_news.model.star_model import StarModel
 from siamese_news.model.table import TableModel
 from siamese_news.model.text_model import PRETRAINED, TextModel
 from siamese_news.text.tokens import check_texts
+from siamese_news.utils.checked_json import read_object
 from siamese_news.utils.extras import needs
 from siamese_news.utils.files import file_sha256
 
@@ -110,7 +109,7 @@ def folder_hash(folder: Path) -> str:
 
 def library_of(folder: str | Path) -> str | None:
     """The library that wrote a folder: ``sentence_transformers``, ``model2vec`` or None."""
-    settings = _settings(Path(folder))
+    settings = read_object(Path(folder) / "config.json")
     # First: model2vec writes what sentence-transformers needs into its folders as well. Its
     # version 0.10 does not say its name any more, but has an option of its own.
     if settings.get("model_type") == "model2vec" or "embedding_dtype" in settings:
@@ -122,19 +121,10 @@ def library_of(folder: str | Path) -> str | None:
 
 def is_cross_encoder(folder: Path) -> bool:
     """Whether a folder has a model that reads two texts together and returns one number."""
-    names = _settings(folder).get("architectures")
+    names = read_object(folder / "config.json").get("architectures")
     return isinstance(names, list) and any(
         "SequenceClassification" in str(name) for name in names
     )
-
-
-def _settings(folder: Path) -> dict[str, Any]:
-    """The content of ``config.json``; nothing if it cannot be read."""
-    try:
-        settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (ValueError, OSError, RecursionError):
-        return {}
-    return settings if isinstance(settings, dict) else {}
 
 
 AnyModel = TextModel | ExternalModel

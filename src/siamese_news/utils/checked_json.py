@@ -53,6 +53,15 @@ def converted(value: Any, kind: type[T]) -> T:
         ) from None
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; empty if there is no file, or anything else in it."""
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
 def write_state(path: Path, value: dict[str, Any], data: bytes = b"") -> None:
     """Write the JSON of an unfinished run, whole or not at all, with a checksum.
 

@@ -14,6 +14,8 @@ from filelock import FileLock
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from siamese_news.data.jsonl import decode_object
+from siamese_news.data.lines import BadRow
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.checked_json import converted
@@ -104,11 +106,9 @@ class Journal:
             if line and not text:
                 continue
             try:
-                row = json.loads(text)
-                if not isinstance(row, dict):
-                    raise TypeError("not an object")
-            except (ValueError, TypeError, RecursionError) as error:
-                raise self._damaged(self._lines, error) from error
+                row = decode_object(text)
+            except BadRow as bad:
+                raise self._damaged(self._lines, bad) from bad
             self.rows.append((self._lines, row))
         self._size += size
         return self.rows[n_rows:]

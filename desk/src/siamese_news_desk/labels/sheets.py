@@ -12,6 +12,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
+from siamese_news.data.jsonl import decode_object
+from siamese_news.data.lines import refused_at
 from siamese_news.data.readers.inputs import Input
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
@@ -336,16 +338,8 @@ def _json_lines(path: Path, text: str, columns: Sequence[str]) -> Iterator[RawLa
         if not line.strip():
             continue
         location = f"{path}:{number}"
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(
-                f"{location}: not JSON ({error}); expected one object a line"
-            ) from error
-        if not isinstance(row, dict):
-            raise InputError(
-                f"{location}: expected an object with key or post, and label"
-            )
+        with refused_at(location):
+            row = decode_object(line.encode())
         if "answer" in row or ("meta" in row and "key" not in row):
             meta = row.get("meta")
             row = {

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
+from siamese_news.utils.checked_json import read_object
 from siamese_news.utils.files import write_json
 from siamese_news.utils.processes import spawning
 from siamese_news.utils.terminal import clean
@@ -20,7 +21,7 @@ from siamese_news_desk.decide.learning import next_posts
 from siamese_news_desk.decide.new_order import certain, learn_order, unused
 from siamese_news_desk.labels.journal import NO, YES, LabelJournal, annotator_name
 from siamese_news_desk.labels.machine import MachineVerdicts, read_machine
-from siamese_news_desk.page.project import Project, read_json
+from siamese_news_desk.page.project import Project
 from siamese_news_desk.page.requests import naming
 
 
@@ -164,7 +165,7 @@ class Learning:
             ``remarks`` on labels and verdicts; ``helps``, whether the order may be used; the number
             of ``labels``; the file and the name of the ``machine``, if one was asked.
         """
-        return read_json(self._path("json"))
+        return read_object(self._path("json"))
 
     def places(self) -> NDArray[np.int64] | None:
         """The rank in the learned order by the rank in that of the search; None without one."""

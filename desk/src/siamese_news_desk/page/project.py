@@ -370,14 +370,6 @@ class Project:
         return self.folder / ".private"
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a file of the page; empty if the file is missing or damaged."""
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return {}
-
-
 def safe_name(name: str) -> str:
     """A name that every file system accepts, as close to the given one as possible.
 

@@ -25,9 +25,10 @@ from siamese_news.search.query import (
     read_relevance,
     read_score,
 )
+from siamese_news.utils.checked_json import read_object
 from siamese_news.utils.processes import PROGRESS, start_python
 from siamese_news.utils.terminal import clean
-from siamese_news_desk.page.project import ASKED, Project, read_json
+from siamese_news_desk.page.project import ASKED, Project
 
 _QUIET = 2.0  # seconds without output after which the last progress is out of date
 _STOPPED = (
@@ -274,7 +275,7 @@ class Search:
         """The process of the search while it runs."""
         if self._child is not None and self._child.poll() is not None:
             self._child = None
-        process = read_json(self._project.search / "search.json").get("process")
+        process = read_object(self._project.search / "search.json").get("process")
         if type(process) is not int or process <= 1:
             return None
         if self._child is not None and self._child.pid == process:
@@ -284,7 +285,7 @@ class Search:
 
 def _saved(folder: Path) -> Query | None:
     """The query in the file of a search; None without one."""
-    values = read_json(folder / "search.json").get("query")
+    values = read_object(folder / "search.json").get("query")
     with suppress(msgspec.ValidationError):
         return msgspec.convert(values, Query, dec_hook=lambda kind, text: kind(text))
     return None
