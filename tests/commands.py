@@ -13,6 +13,7 @@ import tempfile
 import traceback
 from collections.abc import Sequence
 from functools import cache
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from tests.installed import WITH_DESK
 from typer.testing import CliRunner
 
 from siamese_news.cli import app
-from siamese_news.utils.processes import importing
+from siamese_news.utils.processes import safe_paths
 
 # What a command imports takes two seconds of the processor: more than most commands of the tests.
 _MODULES = [
@@ -81,11 +82,17 @@ else:
 
 @cache
 def prepared() -> multiprocessing.context.BaseContext:
-    """For processes that begin with the imports of commands done."""
+    """For processes that begin with the imports of commands done, where there is a fork server."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*_MODULES, *(_OF_THE_DESK if WITH_DESK else [])])
     with pytest.MonkeyPatch.context() as patch:
         # Of `tests`.
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
-        return importing([*_MODULES, *(_OF_THE_DESK if WITH_DESK else [])])
+        with safe_paths():
+            forkserver.ensure_running()
+    return context
 
 
 def siamese_news(

@@ -14,7 +14,6 @@ from tests.training.test_ddp_commands import SMALL
 
 from siamese_news.utils.processes import (
     copying,
-    importing,
     program_path,
     safe_paths,
     spawning,
@@ -153,7 +152,7 @@ def test_processes_of_another_program_get_safe_paths_and_it_keeps_its_own(monkey
     assert os.environ["PYTHONPATH"] == f"here{os.pathsep}"
     with spawning():
         assert os.environ["PYTHONSAFEPATH"] == "1"
-    importing([])
+    copying()
     assert "PYTHONSAFEPATH" not in os.environ
 
 
@@ -161,12 +160,12 @@ def test_processes_of_another_program_get_safe_paths_and_it_keeps_its_own(monkey
 def test_a_process_with_threads_or_torch_is_not_copied(monkeypatch):
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     monkeypatch.setattr(threading, "active_count", lambda: 1)
-    assert copying([]).get_start_method() == "fork"
+    assert copying().get_start_method() == "fork"
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "torch", object())
-        assert copying([]).get_start_method() == "forkserver"
+        assert copying().get_start_method() == "spawn"
     monkeypatch.setattr(threading, "active_count", lambda: 2)
-    assert copying([]).get_start_method() == "forkserver"
+    assert copying().get_start_method() == "spawn"
 
 
 def test_a_program_is_taken_from_absolute_folders_of_the_path_alone(

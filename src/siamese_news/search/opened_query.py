@@ -94,7 +94,7 @@ class OpenQuery:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process opens the model itself.
-        return _opened_again, (self.query, self.seeds)
+        return open_query, (self.query, self.seeds)
 
     def _expect_relevance(self) -> None:
         """Raise an `InputError` where the query keeps posts by a relevance that is unknown."""
@@ -273,7 +273,3 @@ def open_query(query: Query, seeds: Seeds, model: AnyModel | None = None) -> Ope
     opened = OpenQuery(query, seeds, *model_and_hash)
     _ = opened.second_look  # loads it
     return opened
-
-
-def _opened_again(query: Query, seeds: Seeds) -> OpenQuery:
-    return OpenQuery(query, seeds, *open_named(query.model))

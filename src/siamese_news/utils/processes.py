@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -124,31 +124,13 @@ def spawning() -> Iterator[Any]:
         yield multiprocessing.get_context("spawn")
 
 
-def importing(modules: Sequence[str]) -> Any:
-    """A context of `multiprocessing` whose processes need not import these modules.
-
-    If the system has it, this is a fork server: one fresh process imports them, beginning now, and
-    is copied for each new process; it skips those that it cannot import. Elsewhere, processes are
-    started anew, by a command that has called `use_safe_paths`.
-    """
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    from multiprocessing.forkserver import ensure_running
-
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(modules))
-    with safe_paths():
-        ensure_running()
-    return context
-
-
-def copying(modules: Sequence[str]) -> Any:
+def copying() -> Any:
     """A context of `multiprocessing` whose processes are copies of this one, with all its objects.
 
     A copy has the locks of other threads, which nobody releases there, and torch does not survive
-    one, nor do the libraries of macOS: then it is that of `importing`.
+    one, nor do the libraries of macOS. Then processes are started anew, by a command that has
+    called `use_safe_paths`.
     """
     alone = threading.active_count() == 1 and "torch" not in sys.modules
-    if sys.platform == "linux" and alone:
-        return multiprocessing.get_context("fork")
-    return importing(modules)
+    can_copy = sys.platform == "linux" and alone
+    return multiprocessing.get_context("fork" if can_copy else "spawn")

@@ -173,7 +173,7 @@ def local_workers(
         InputError: one of them died.
     """
     begin = (_begin, (opened, folder, os.getcwd()))
-    with ProcessPoolExecutor(count, copying([__name__]), *begin) as pool:
+    with ProcessPoolExecutor(count, copying(), *begin) as pool:
         futures = [pool.submit(_advance, index) for index in parts]
         processes = multiprocessing.active_children()
         try:
