@@ -299,8 +299,7 @@ def _parts(article: dict[str, Any] | EmptyArticle, name: str) -> Records:
         yield (
             name,
             PageOfExport(
-                f"{name}: the page that begins with '{line[:60]}' is about the export, and not an "
-                "article"
+                f"{name}: there is no text of an article on the page that begins with '{line[:60]}'"
             ),
         )
     if not parts and not pages:

@@ -114,7 +114,8 @@ def exported(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
                 is_article |= any(len(line.split()) >= _PARAGRAPH for line in part)
             if is_article and part[begin:]:
                 articles.append(_article(part[begin:], source, form_end, paper_first))
-            pages += part[: 1 if begin or not is_article else 0]
+            if begin or not is_article:
+                pages += [line for line in part if re.search(r"[^\W_]{2}", line)][:1]
         return articles, pages
     about = [line for line in lines[:_LINES] if _ABOUT.fullmatch(line)]
     return [], lines[:1] if len(about) > 2 else []
@@ -122,12 +123,10 @@ def exported(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
 
 def _first_line(lines: Sequence[str]) -> int:
     """Where the first article begins below a page about the export, which may list it; else 0."""
-    about = [n for n, line in enumerate(lines) if _ABOUT.fullmatch(line)]
-    if len(about) < 2:
-        return 0
-    titles = [line[3:] for line in lines if line.startswith("1. ")]
+    titles = [line[3:] for line in lines[:_LINES] if line.startswith("1. ")]
     starts = [n for n, line in enumerate(lines) if line in titles[:1]]
-    return next(iter(starts), about[-1] + 1)
+    about = [n for n, line in enumerate(lines) if _ABOUT.fullmatch(line)]
+    return next(iter(starts), about[-1] + 1 if len(about) > 1 else 0)
 
 
 def _article(

@@ -241,6 +241,15 @@ def test_the_whole_column_decides_which_number_is_the_day(tmp_path, late):
     assert not stream.detected[0].remarks
 
 
+def test_a_column_of_times_next_to_days_is_named(tmp_path):
+    for day, remarks in (("24/09/2026", 1), ("24/09/2026 15:40", 0)):
+        (tmp_path / "p.csv").write_text(f"id,text,date,time\n1,a flood,{day},15:40\n")
+        found = open_posts(tmp_path / "p.csv").detected[0].remarks
+        assert len(found) == remarks and all(
+            "'time' is not used" in line for line in found
+        )
+
+
 def test_days_that_nothing_tells_are_asked_for(tmp_path):
     dates = ["05/06/2026", "07/08/2026"]
     days, stream = rows_of(tmp_path, dates)

@@ -207,6 +207,12 @@ SUMMARY = (
             "User Name",
         ),
         (lexis_uni, COVER, "", "User Name"),
+        (
+            nexis_end,
+            "Nome utente: A\nDocumenti (2)\n1. Weir gives way\nTermini: x\n",
+            "",
+            "Nome",
+        ),
         (factiva, "", SUMMARY, "Search Summary"),
         (factiva, "", "Resumen de la búsqueda\nTexto\nweir\n", "Resumen"),
         (nexis, "Time of Request: May 9\nJob Number: 1\n", "", "Time of Request"),
@@ -228,7 +234,7 @@ def test_a_page_about_an_export_is_no_seed_and_is_named(
         "2026-05-04",
     ]
     (remark,) = aside
-    assert f"the page that begins with '{page}" in remark
+    assert f"no text of an article on the page that begins with '{page}" in remark
     assert len(read_articles(path)) == 2
 
 
@@ -239,7 +245,9 @@ def test_a_file_that_is_only_such_a_page_is_no_seed(tmp_path, page):
     aside = []
     assert [a.id for a in read_articles(tmp_path, set_aside=aside.append)] == ["a"]
     assert len(aside) == 1
-    with pytest.raises(InputError, match="every article is empty|not an article"):
+    with pytest.raises(
+        InputError, match="every article is empty|no text of an article"
+    ):
         read_articles(tmp_path / "list.txt")
 
 

@@ -106,6 +106,21 @@ def test_replies_that_are_not_read_are_named(tmp_path, replies):
     assert "not read: what is in 'replies'" in remark and len(list(stream)) == 1
 
 
+@pytest.mark.parametrize(
+    ("late", "reads"),
+    [([REPLY], True), (json.dumps([REPLY]), True), (["this is not read here"], False)],
+)
+def test_replies_that_the_first_rows_lack_are_read_or_named(tmp_path, late, reads):
+    rows = [{"id": f"p{n}", "text": "rain", "replies": []} for n in range(150)]
+    rows[120]["replies"] = rows[140]["replies"] = late
+    rows[140]["replies"] = str(late).replace("r1", "r2")
+    (tmp_path / "dump.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    stream = open_posts([tmp_path / "dump.jsonl"])
+    posts = {post.id for post in stream}
+    assert ({"r1", "r2"} <= posts) == reads and len(posts) == 150 + 2 * reads
+    assert stream.counts.reasons == ({} if reads else {"not read inside a post": 1})
+
+
 def test_deep_nesting_is_a_bad_row(tmp_path):
     deep = "[]"
     for n in range(400):

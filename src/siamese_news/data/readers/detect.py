@@ -156,6 +156,9 @@ class Detected:
     remarks: tuple[str, ...] = ()  # on fields that are not what their names say
     # Lists of objects that are posts as well, in a JSON of no known format.
     inner: Mapping[tuple[str, ...], Fields] = field(default_factory=dict)
+    empty_names: tuple[
+        str, ...
+    ] = ()  # fields that may have such lists in later records
 
     @property
     def described(self) -> str:
@@ -219,8 +222,8 @@ class Detected:
         user_fields = {"group": self.choice.group_field}
         if self.fields is not None:  # which has the date as well
             convert = generic(self.fields)
-            if self.inner:
-                convert = with_inner_posts(convert, self.inner)
+            if self.inner or self.empty_names:
+                convert = with_inner_posts(convert, self.inner, self.empty_names)
         else:
             assert self.known_format is not None
             convert = self.known_format.converter(self.names, self.flat)
@@ -613,6 +616,7 @@ class _Look:
         location = location or self.name
         flat: Fields | None = None
         inner: Mapping[tuple[str, ...], Fields] = {}
+        empty_names: list[str] = []
         remarks: list[str] = []
         if (
             len(records) == 1
@@ -648,6 +652,17 @@ class _Look:
                 fields, remarks = checked(fields, records, location)
                 if kind in ("json", "jsonl", "delimited"):
                     inner, unread = inner_posts(records, location)
+                    empty_names = [
+                        name
+                        for name in names
+                        if name
+                        not in (
+                            *linking(fields),
+                            *fields.metadata.values(),
+                            *fields.texts,
+                        )
+                        and not any(record.get(name) for record in records)
+                    ]
                     remarks += unread
             text = " + ".join(fields.texts) if fields.joined else fields.texts[0]
             own_id = fields.ids[0]
@@ -672,6 +687,7 @@ class _Look:
             flat=flat,
             remarks=tuple(remarks),
             inner=inner,
+            empty_names=tuple(empty_names),
             **layout,
         )
 

@@ -147,6 +147,8 @@ LINE = "line"
 PARTS = "@fields"
 
 _HTML = re.compile(r"</(?:p|a|div|span)>|<br ?/?>", re.IGNORECASE)
+_DAY = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}\.?")
+_TIMES = frozenset("time uhrzeit zeit hora heure ora tid время 時刻 时间".split())
 _SAMPLES = 3  # values of a field that a message shows
 _DEPTH = 4  # objects and lists inside each other whose fields are offered
 _FIELDS = 100  # fields that are offered
@@ -327,6 +329,14 @@ def checked(
                 f"{location}: '{thread}' is not used as the conversation: it is the same as "
                 f"'{channel}', which is the place"
             )
+    days = [str(value_at(record, metadata.get("created_at", ""))) for record in records]
+    if days and all(_DAY.fullmatch(day) for day in days):
+        remarks += [
+            f"{location}: '{name}' is not used, and the dates in '{metadata['created_at']}' are days: "
+            "join the two columns to have the times"
+            for name in records[0]
+            if normal(name) in _TIMES
+        ]
     float_ids = frozenset(name for name in fields.ids if float_made(columns[name]))
     remarks += [
         f"{location}: '{name}' has whole numbers that a data frame made fractions: 17.0 is the id 17"

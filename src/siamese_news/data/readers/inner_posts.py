@@ -60,13 +60,13 @@ def inner_posts(
     return outer, [remark] * bool(unread)
 
 
-def _unpacked(value: Any, least: int = 1) -> Any:
+def _unpacked(value: Any, minimum: int = 1) -> Any:
     """The objects that a text writes, or that are in one by their ids; another value as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        for read in (json.loads, ast.literal_eval):
+        for decode in (json.loads, ast.literal_eval):
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-                return _unpacked(read(value.strip()), least)
-    if isinstance(value, dict) and len(value) >= least:
+                return _unpacked(decode(value.strip()), minimum)
+    if isinstance(value, dict) and len(value) >= minimum:
         objects = [item for item in value.values() if isinstance(item, dict)]
         if len(objects) == len(value) and any(map(_has_words, objects)):
             return objects
@@ -101,24 +101,37 @@ def _objects(records: Iterable[Record]) -> Iterator[tuple[ListPath, Any]]:
                         yield path, item
 
 
-def with_inner_posts(convert: Convert, inner: Mapping[ListPath, Fields]) -> Convert:
-    """Posts, each with those inside it; in lists these answer it unless they say what they answer."""
+def with_inner_posts(
+    convert: Convert, inner: Mapping[ListPath, Fields], empty_names: Sequence[str]
+) -> Convert:
+    """Posts, each with those inside it; in lists these answer it unless they say what they answer.
+
+    A field of `empty_names`, which has no value in the first records, is looked at when it has one.
+    """
     converters = {path: generic(fields) for path, fields in inner.items()}
+    empty = set(empty_names)
 
     def converted(record: Record, convert_record: Convert = convert) -> Converted:
         posts: list[Post | BadRow | Deleted | None] = []
+        filled = {name: record[name] for name in empty if record.get(name)}
+        late, unread = inner_posts([filled], "inside the post") if filled else ({}, [])
+        empty.difference_update(filled)
+        converters.update({path: generic(fields) for path, fields in late.items()})
         for path, convert_inner in converters.items():
             items = _unpacked(inside(record, *path))
             for item in map(_unpacked, items if isinstance(items, list) else [items]):
                 if isinstance(item, dict):
                     posts = posts or each(convert_record, [record])
                     convert_item = partial(converted, convert_record=convert_inner)
-                    reply, *inner_posts = each(convert_item, [item])
+                    reply, *replies = each(convert_item, [item])
                     opening = posts[0] if isinstance(items, list) else None
                     if isinstance(opening, Post) and isinstance(reply, Post):
                         metadata = {"reply_to": opening.id, **reply.metadata}
                         reply = Post(reply.id, reply.text, metadata)
-                    posts += [reply, *inner_posts]
+                    posts += [reply, *replies]
+        if unread:
+            posts = posts or each(convert_record, [record])
+            posts += [BadRow("not read inside a post", remark) for remark in unread]
         return posts or convert_record(record)
 
     return converted

@@ -419,7 +419,11 @@ def _from_activity(record: Record) -> Converted:
     times = (note.get("updated"), record.get("published"), note.get("published"))
     return post_of(
         id_value(note.get("id"), "object.id"),
-        _with_warning(note.get("content"), note.get("summary"), "object.summary"),
+        _with_warning(
+            note.get("content"),
+            note.get("name") or note.get("summary"),
+            "object.summary",
+        ),
         record,
         "created_at=object.published|published author=object.attributedTo|actor "
         "permalink=object.url|object.id reply_to=object.inReplyTo "
@@ -555,6 +559,7 @@ def _from_telegram(message: Record) -> Converted:
         p if isinstance(p, str) else text_value(inside(p, "text"), "text")
         for p in pieces
     ]
+    poll = [value for name, value in _strings(message.get("poll")) if name in _POLL]
     links = [
         p.get("href") or (p["text"] if p.get("type") == "link" else None)
         for p in pieces
@@ -562,7 +567,7 @@ def _from_telegram(message: Record) -> Converted:
     ]
     return post_of(
         id_value(post_id, "id"),
-        text_value("".join(texts), "text"),
+        text_value("\n".join(filter(None, ("".join(texts), *poll))), "text"),
         message,
         # `date` is the time of the computer that exported, without a zone.
         "created_at=date_unixtime|date edited_at=edited_unixtime|edited "
@@ -573,6 +578,7 @@ def _from_telegram(message: Record) -> Converted:
     )
 
 
+_POLL = ("question", "text")
 # The address of a video, without its id.
 WATCH = "https://www.youtube.com/watch?v="
 _YOUTUBE = [
@@ -841,9 +847,9 @@ def _from_crowdtangle(record: Record) -> Converted:
 def _from_discord(message: Record) -> Converted:
     """A message; None for a notice of Discord itself without a text."""
     messages = [message, message.get("forwardedMessage") or {}]
-    cards = [card for part in messages for card in part.get("embeds") or ()]
+    cards = [card for written in messages for card in written.get("embeds") or ()]
     words = [
-        *(part.get("content") for part in messages),
+        *(written.get("content") for written in messages),
         *(
             block.get(name)
             for card in cards
