@@ -93,9 +93,10 @@ def read_page(data: bytes, location: str) -> dict[str, Any]:
 
 def read_web_archive(data: bytes, location: str) -> dict[str, Any]:
     """The article of a page that a browser saved as one file (.mhtml); see `read_page`."""
-    parts = email.message_from_bytes(data).walk()
+    entities = email.message_from_bytes(data).walk()
     page = next(
-        (part for part in parts if part.get_content_type() == "text/html"), None
+        (entity for entity in entities if entity.get_content_type() == "text/html"),
+        None,
     )
     if page is None:
         raise InputError(

@@ -107,15 +107,17 @@ def exported(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
         parts = [lines[start + 1 : end] for start, end in pairwise(edges)]
         outside = 0 if leads else len(marks)  # the part that no mark belongs to
         articles, pages = [], []
-        for number, part in enumerate(parts):
-            begin = _first_line(part) if number == 0 else 0
-            is_article = _FULL_TEXT in part if is_proquest else number != outside
+        for number, section in enumerate(parts):
+            begin = _first_line(section) if number == 0 else 0
+            is_article = _FULL_TEXT in section if is_proquest else number != outside
             if number == outside and not leads:  # perhaps cut off
-                is_article |= any(len(line.split()) >= _PARAGRAPH for line in part)
-            if is_article and part[begin:]:
-                articles.append(_article(part[begin:], source, form_end, paper_first))
+                is_article |= any(len(line.split()) >= _PARAGRAPH for line in section)
+            if is_article and section[begin:]:
+                articles.append(
+                    _article(section[begin:], source, form_end, paper_first)
+                )
             if begin or not is_article:
-                pages += [line for line in part if re.search(r"[^\W_]{2}", line)][:1]
+                pages += [line for line in section if re.search(r"[^\W_]{2}", line)][:1]
         return articles, pages
     about = [line for line in lines[:_LINES] if _ABOUT.fullmatch(line)]
     return [], lines[:1] if len(about) > 2 else []

@@ -65,7 +65,7 @@ class VectorStore:
         if len(self._rows) + len(keys) > MOST_TEXTS:
             self._rows = {}
             self._file.truncate(0)
-        new = {key: place for place, key in enumerate(keys) if key not in self._rows}
+        new = {key: row for row, key in enumerate(keys) if key not in self._rows}
         if new:
             vectors = encode(list(new.values())).astype(self._dtype)
             self._file.seek(0, 2)

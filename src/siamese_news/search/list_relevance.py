@@ -127,8 +127,8 @@ def list_relevance(
 
 def about_words(decisions: Iterable[str]) -> str:
     """What the relevance of lists is to, by the decisions of their scorer (`ABOUT`)."""
-    asked = dict.fromkeys(ABOUT[decision] for decision in decisions)
-    return " or ".join(asked) or "relevant"
+    kinds = dict.fromkeys(ABOUT[decision] for decision in decisions)
+    return " or ".join(kinds) or "relevant"
 
 
 def mean_evidence(several: Sequence[Evidence]) -> Evidence:

@@ -306,10 +306,10 @@ class _Vectors:
         def encoded(rows: list[int]) -> Floats:
             ids = model.token_ids([texts[row] for row in rows])
             # Many texts differ in a link alone.
-            _, first, places = np.unique(
+            _, one_of_each, inverse = np.unique(
                 content_keys(ids), return_index=True, return_inverse=True
             )
-            return model.encode_ids(ids.take(first), "post")[places]
+            return model.encode_ids(ids.take(one_of_each), "post")[inverse]
 
         # Lists have many posts in common; no text is split into words twice.
         return self._store.of(list(map(hash, texts)), encoded)
