@@ -150,7 +150,7 @@ def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
             (same_labels if same_order else earlier).append(cost)
             if relation is Relation.SAME and not is_withdrawn:
                 active.append(listed)
-    is_nameless = not sketch.tells and Fraction(line["error"])
+    is_nameless = not sketch.lasts and Fraction(line["error"])
     unknown = plans.unknown or (_NAMELESS if is_nameless else "")
     return Charge(earlier, same_labels, other_criteria, other_posts, unknown), active
 
@@ -158,9 +158,7 @@ def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
 _UNWRITABLE = "the list of all plans of the user cannot be written"
 _LOST = "the list of all plans of the user was lost, or is of another user or computer"
 _GONE = "the plan of sheets that lie here was deleted"
-_NAMELESS = (
-    "without texts of their own, posts are not recognized by such ids and scores"
-)
+_NAMELESS = "posts without texts or ids of their own are hardly recognized"
 
 
 def register(

@@ -97,9 +97,15 @@ class Sketch:
         )
 
     @property
+    def lasts(self) -> bool:
+        """Whether these posts are recognized with other scores, too."""
+        has_texts = self.texts or self.pairs or self.marks
+        return bool(has_texts or (self.posts and self.distinctive))
+
+    @property
     def tells(self) -> bool:
         """Whether anything identifies these posts."""
-        return bool(self.posts or self.texts or self.pairs or self.marks)
+        return self.lasts or bool(self.posts)
 
     def relation(self, sketch: "Sketch") -> Relation:
         """Whether two populations are the same, or one is a part of the other.
