@@ -33,6 +33,9 @@ class FormatsByForm:
     def __init__(self, choice: Choice) -> None:
         self._choice = choice
         self._formats: dict[Any, Detected] = {}
+        self._room = (
+            2**26
+        )  # bytes of small files that are kept, so that each is opened once
 
     def detect(self, source: Input) -> Detected:
         """What `detect` says of a file, from an earlier one of the same form if there is one."""
@@ -55,6 +58,9 @@ class FormatsByForm:
             return None
         with source.open() as stream:
             data = stream.read(_SMALL)
+        if len(data) < min(_SMALL, self._room):
+            self._room -= len(data)
+            source.content = data
         if len(data) < _SMALL and not _TELLING.search(data):
             with suppress(ValueError, RecursionError):
                 lines = b"\n" in data.strip()

@@ -51,6 +51,7 @@ class Input:
         self._head = bytearray()
         self._used = False
         self._copy: Any = None
+        self.content: bytes | None = None  # of a small file, for the first pass
 
     @property
     def size(self) -> int | None:
@@ -63,6 +64,10 @@ class Input:
         Raises:
             InputError: the file cannot be opened, or a pipe that was not spooled is read again.
         """
+        if self.content is not None and not look:
+            stream: Any = io.BytesIO(self.content)
+            self.content = None
+            return io.BufferedReader(stream)
         if self.path is not None:
             with reading(self.name):
                 return self.path.open("rb")

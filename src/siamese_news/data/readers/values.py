@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import cache
@@ -12,7 +12,7 @@ from typing import Any
 
 from siamese_news.data.jsonl import kind, missing, plain_value
 from siamese_news.data.lines import BadRow
-from siamese_news.data.readers.dates import ZONES, ImpossibleDate, written_date
+from siamese_news.data.readers.dates import ImpossibleDate, written_date
 from siamese_news.data.records import Post, check_id, clean_text
 from siamese_news.errors import InputError
 
@@ -47,6 +47,9 @@ _NUMBERS = (
     ),  # .NET's ticks; as nanoseconds they are all in 1990
     (9.0e17, 4.1e18, 1e9, _1970),
 )
+# Dates that are one number, by its length; 2018 and 12 digits of milliseconds are others.
+_CENTURIES = ("18", "19", "20")
+_DIGITS = {4: "%Y", 8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 _SERIAL = re.compile(r"\d{5}[.,]\d+")
 # What programs write for no date at all: the first moments of their calendars, wherever the clock.
 _NO_DATES = frozenset(
@@ -118,14 +121,12 @@ def iso_seconds(value: int) -> str | None:
 
 def _parse(text: str, order: str = "") -> datetime:
     if text.isascii() and text.replace(".", "", 1).lstrip("-").isdigit():
-        if len(text) == 8:
-            return datetime.strptime(text, "%Y%m%d")
-        if len(text) == 14 and text.isdigit():
-            return datetime.strptime(text, "%Y%m%d%H%M%S")
-        if len(text) == 12 and text[:2] in ("19", "20"):
-            return datetime.strptime(text, "%Y%m%d%H%M")
-        if len(text) == 4 and _FIRST_YEAR <= text < _END_YEAR:
-            return datetime(int(text), 1, 1)
+        if (
+            text.isdigit()
+            and text[:2] in _CENTURIES
+            and (form := _DIGITS.get(len(text)))
+        ):
+            return datetime.strptime(text, form)
         return _moment(float(text))
     if _SERIAL.fullmatch(text):
         return _moment(float(text.replace(",", ".")))
@@ -139,12 +140,7 @@ def _parse(text: str, order: str = "") -> datetime:
     if text[:4].isdigit():
         if text[4:5] == "/":
             text = text.replace("/", "-", 2)
-        start, _, zone = text.rpartition(" ")
-        if zone in ZONES:
-            with suppress(ValueError):
-                return datetime.fromisoformat(start).replace(
-                    tzinfo=timezone(timedelta(hours=ZONES[zone]))
-                )
+        text = text.removesuffix(" UTC")  # a date without a zone is one
         if text.isascii():
             try:
                 return datetime.fromisoformat(text)
