@@ -282,3 +282,23 @@ def test_tags_between_lines_keep_words_apart():
         without_html(text).split() == "the weir fails now then raining all day".split()
     )
     assert without_html("<p>a</p>\n<p>b<br>c</p>") == "a\nb\nc"
+
+
+@pytest.mark.parametrize(
+    "name", "nav hgroup dialog fieldset menu search video canvas dd new".split()
+)
+def test_every_tag_but_those_inside_a_line_keeps_words_apart(name):
+    assert without_html(f"<p>weir</p>gate<{name} id=x>sluice</{name}>lock").split() == [
+        *("weir", "gate", "sluice", "lock")
+    ]
+    assert without_html(f"weir<{name}/>gate<{name.upper()}>lock") == "weir\ngate\nlock"
+
+
+def test_tags_inside_a_line_keep_a_word_whole():
+    text = "s<B>lu</B>ice<wbr>gate H<sub>2</sub>O <blob-cat x='y'>r</blob-cat>iver<o:p></o:p>s"
+    assert without_html(text) == "sluicegate H2O rivers"
+
+
+def test_scripts_and_styles_of_a_text_are_no_words():
+    text = "<SCRIPT type='x'>if (a < b) c('<p>')</SCRIPT>weir<style>.a > b {}</style >gate<script>"
+    assert without_html(text) == "weir\ngate"

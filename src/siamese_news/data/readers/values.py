@@ -409,9 +409,18 @@ def _parsed(paths: str) -> list[tuple[str, list[list[str]]]]:
     ]
 
 
+# What a browser does not show: two kinds of tags with their content.
+_UNSEEN = re.compile(
+    r"<(script|style)\b[^<>]*>[^<]*+(?:<(?!/?(?:script|style)\b)[^<]*+)*+</\1\s*>", re.I
+)
+# Every tag keeps words apart but those inside a line; a hyphen is in names that a page makes up.
+_INLINE = (
+    r"(?:a|span|b|i|em|strong|abbr|acronym|bdi|bdo|big|cite|code|data|del|dfn|font|img|ins|kbd|mark|nobr|q|ruby"
+    r"|rb|samp|small|strike|sub|sup|s|time|tt|u|var|wbr|[a-z]+[:-][\w:-]*)(?=[\s/>])"
+)
 # Tags between two lines; Hacker News has only the opening one of a paragraph.
 _BREAK = re.compile(
-    r"(?:</?(?:p|div|li|[ou]l|blockquote|h[1-6]|t[rdh]|table)\b[^<>]*>\s*)+|<br[^<>]*>",
+    rf"<(?:br\b[^<>]*>|/?(?!{_INLINE})[a-z][^<>]*>\s*(?:</?(?!br\b|{_INLINE})[a-z][^<>]*>\s*)*)",
     re.IGNORECASE,
 )
 # `<` is excluded inside: many of them take no quadratic time, and servers escape a real one.
@@ -419,9 +428,9 @@ _TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
 
 
 def without_html(text: str) -> str:
-    """The text of simple HTML: breaks and paragraphs end lines, other tags vanish."""
+    """The text of simple HTML: other tags than those inside a line end lines, and all vanish."""
     if "<" in text:
-        text = _TAG.sub("", _BREAK.sub("\n", text)).strip()
+        text = _TAG.sub("", _BREAK.sub("\n", _UNSEEN.sub("\n", text))).strip()
     return unescaped(text)
 
 
