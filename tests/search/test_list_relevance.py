@@ -210,7 +210,7 @@ KOREAN = "아스커강이 범람해 주민 구백 명이 일요일 밤에 대피
 def test_one_seed_of_several_that_is_unlike_all_measured_is_counted_as_one(searcher):
     lists = ListRelevance(searcher.model.calibration, [None, Evidence()])
     (remark,) = lists.remarks()
-    assert remark.startswith("1 of the seeds is not of those that relevance was")
+    assert remark.startswith("Relevance is unknown in 1 of the 2 lists (it was")
     assert lists.column(0, np.array([MILLION])) == [None]
     assert lists.column(1, np.array([MILLION])) != [None]
     by_score = ListRelevance(searcher.model.calibration, [None], OF_SCORE)
@@ -225,7 +225,7 @@ def test_relevance_to_a_seed_unlike_all_that_were_measured_is_unknown(
     posts = [*POSTS, KOREAN]
     rows = searcher.rank([seed], posts, top=3)
     assert [row["relevance"] for row in rows] == [None] * 3
-    assert "it is unknown: keep a number of posts" in caplog.text
+    assert "agree): keep a number of posts" in caplog.text
     with pytest.raises(InputError, match="unknown here.*sample --for relevance"):
         searcher.filter([seed], posts, threshold=0.5)
     assert searcher.filter([seed], posts, min_score=rows[2]["score"])
@@ -328,9 +328,9 @@ def test_relevance_is_known_where_the_signs_agree(changes, known):
     lists = ListRelevance(table, [about])
     values = lists.column(0, np.array([MILLION // 10]))
     assert (values != [None]) == known
-    remarks = [] if known else ["The seed is not of those that"]
+    remarks = [] if known else ["Relevance is unknown (it was"]
     assert [
-        remark[: len("The seed is not of those that")] for remark in lists.remarks()
+        remark[: len("Relevance is unknown (it was")] for remark in lists.remarks()
     ] == remarks
 
 
@@ -422,5 +422,5 @@ def test_where_only_the_pool_shows_that_relevance_is_unknown_nothing_says_to_low
     monkeypatch.setattr(Calibration, "knows", lambda table, about: False)
     caplog.set_level("INFO")
     assert searcher.filter([STORY], POSTS, threshold=0.5) == []
-    assert "it is unknown: keep a number of posts" in caplog.text
+    assert "agree): keep a number of posts" in caplog.text
     assert "Lower it" not in caplog.text and "No post was kept" not in caplog.text

@@ -18,7 +18,6 @@ from siamese_news.scoring import Scorer
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.text.languages import BACKGROUND, language_of_seed
 from siamese_news.text.spaceless import length_of
-from siamese_news.utils.terminal import verb
 
 # No score in millionths is as high.
 _NEVER = 4 * MILLION + 1
@@ -89,14 +88,10 @@ class ListRelevance:
         unknown = sum(np.isnan(self.of(number, score)[0]) for number in range(count))
         if not unknown or self.calibration is None:
             return []
-        which = (
-            "The seed is"
-            if count == 1
-            else f"{unknown} of the seeds {verb(unknown, 'are')}"
-        )
+        where = "" if count == 1 else f" in {unknown} of the {count} lists"
         return [
-            f"{which} not of those that relevance was measured on ({self.calibration.measured}), so "
-            f"it is unknown: {UNKNOWN}."
+            f"Relevance is unknown{where} (it was measured for seeds of "
+            f"{self.calibration.measured}): {UNKNOWN}."
         ]
 
 

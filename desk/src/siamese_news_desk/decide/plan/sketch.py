@@ -28,7 +28,8 @@ _PART = 0.25  # of the posts of the smaller one are in both: it is a part of the
 
 # Of the pairs of words of two unrelated pools of one platform, at most .04 are in both; of two
 # quarters of the posts about one event .23, because these repeat phrases; of a pool and a cleaned
-# copy, whole or a tenth, at least .32 (``python -m benchmarks.same_posts``).
+# copy, whole or a tenth, at least .32. These shares were measured once, by hand; ``python -m
+# benchmarks.same_posts`` counts how many pairs of pools the limits decide rightly.
 _WORDS = 12  # of a post
 _CHANCE = 0.1  # posts that would have both words if these came independently
 _LETTERS = 5  # words that cleaning leaves in place have as many; stemming leaves these
