@@ -75,6 +75,11 @@ from siamese_news.errors import InputError
         ("23 Dec 2026 07:08 -0500", "2026-12-23T12:08:00Z"),
         ("23 Dec 2026 07:08 EST", "2026-12-23T12:08:00Z"),
         ("23 Dec 2026 07:08 IST", None),  # of India, Israel or Ireland
+        ("Wed Dec 23 07:08:00 CST 2026", None),  # of China or Chicago
+        ("23 ธ.ค. 69 07:08", "2026-12-23T07:08:00Z"),
+        ("4 มีนาคม 50", "2007-03-04T00:00:00Z"),
+        ("4 มีนาคม 2026", "2026-03-04T00:00:00Z"),
+        ("9 มี.ค. 07", None),  # 1964 or 2007
         ("31/02/2026", None),
         ("3 listopad 2026", None),  # October in Croatian, November in Polish
         ("5 people of 20", None),
@@ -255,7 +260,7 @@ def test_days_that_nothing_tells_are_asked_for(tmp_path):
     days, stream = rows_of(tmp_path, dates)
     assert days == ["", ""]
     assert "2 dates not understood (--date-format" in str(stream.counts)
-    assert "--date-format dmy or mdy" in stream.detected[0].remarks[0]
+    assert "--date-format dmy, mdy or ymd" in stream.detected[0].remarks[0]
     assert rows_of(tmp_path, dates, date_format="mdy")[0] == [
         "2026-05-06",
         "2026-07-08",
@@ -264,6 +269,36 @@ def test_days_that_nothing_tells_are_asked_for(tmp_path):
     assert rows_of(tmp_path, ["26-06-05"], date_format="ymd")[0] == ["2026-06-05"]
     with pytest.raises(InputError, match="--date-format dd.mm: expected dmy"):
         rows_of(tmp_path, dates, date_format="dd.mm")
+
+
+@pytest.mark.parametrize("sign", "/.-")
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ("24/09/19 24/09/03 24/07/08", "2024-09-19 2024-09-03 2024-07-08"),
+        ("24/09/28 24/09/30", "2024-09-28 2024-09-30"),  # no year is to come
+        ("19/09/24 03/09/24 08/07/24", "2024-09-19 2024-09-03 2024-07-08"),
+        ("31/12/98", "1998-12-31"),
+        ("19/09/24 30/09/24 00/00/00", "2024-09-19 2024-09-30 "),
+        ("24/09/19", ""),  # a year or a day in front
+        ("19/09/24 20/10/23", " "),
+        ("18/02/20 19/03/21 20/04/22 21/05/23", "   "),
+    ],
+)
+@pytest.mark.parametrize("many", [1, 120])
+def test_the_column_tells_whether_a_short_year_is_in_front(
+    tmp_path, column, expected, sign, many
+):
+    dates = [f"{day.replace('/', sign)} 10:00" for day in column.split()]
+    days, stream = rows_of(tmp_path, [*dates[:1] * many, *dates[1:]])
+    assert days[many - 1 :] == expected.split(" ")
+    unread = [remark for remark in stream.detected[0].remarks if "ymd" in remark]
+    assert len(unread) == (not expected.strip())
+    assert expected.strip() or "not understood" in str(stream.counts)
+
+
+def test_a_month_in_front_of_short_years_is_told(tmp_path):
+    assert rows_of(tmp_path, ["9/19/24", "9/3/24"])[0] == ["2024-09-19", "2024-09-03"]
 
 
 @pytest.mark.parametrize("before", [0, 150])

@@ -15,18 +15,19 @@ from siamese_news.errors import InputError
 # Orders of day, month and year that a user can name instead of a pattern of ``strptime``.
 ORDERS = ("dmy", "mdy", "ymd")
 
-# Abbreviations that mean one zone (IST and BST do not); America's as RFC 822 has them.
+# Abbreviations that mean one zone (IST, BST and CST do not); America's as RFC 822 has them.
 ZONES = {
     zone: int(hours)
     for zone, _, hours in (
         pair.partition("=")
-        for pair in "PST=-8 PDT=-7 MST=-7 MDT=-6 CST=-6 CDT=-5 EST=-5 EDT=-4 UTC=0 GMT=0 Z=0 WET=0 "
+        for pair in "PST=-8 PDT=-7 MST=-7 MDT=-6 CDT=-5 EST=-5 EDT=-4 UTC=0 GMT=0 Z=0 WET=0 "
         "WEST=1 CET=1 CEST=2 EET=2 EEST=3 MSK=3 WIB=7 WITA=8 WIT=9 JST=9 KST=9 AEST=10 AEDT=11".split()
     )
 }
+# Nobody posts in years to come; a clock may be a little wrong.
+END_YEAR = max(datetime.now().year, 2026) + 2
 _LONGEST = 80
 _NUMBERS = re.compile(r"(?<!\d)(\d{1,4})([./-]) ?(\d{1,2})\2 ?(\d{1,4})(?!\d)")
-_SLASHED = re.compile(r"(?<!\d)(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d\d)(?!\d)")
 _CLOCK = re.compile(
     r"(?<!\d)([01]?\d|2[0-4])(?::| ?h ?)([0-5]?\d)(?!\d)(?:[:.]([0-5]\d|60)(?:[.,]\d+)?)?",
     re.I,
@@ -142,8 +143,12 @@ def written_date(text: str, order: str = "") -> datetime:
     if re.search(r"\d:\d", day):
         raise ValueError(text) if clock else ImpossibleDate(text)
     year, month, number = _day(day, order)
-    if year > 2343 and _THAI.search(text):
-        year -= 543  # of the Buddhist era
+    if _THAI.search(text):
+        if not re.search(r"\d{4}", day):  # 69 is 2569
+            if year % 100 < 43:
+                raise ValueError(text)
+            year = 2500 + year % 100
+        year -= 543 * (year > 2343)  # of the Buddhist era
     try:
         moment = datetime(year, month, number, tzinfo=zone)
     except ValueError as error:
@@ -292,21 +297,47 @@ def _months() -> dict[str, int]:
 
 
 def order_of(values: Iterable[Any]) -> str:
-    """``dmy`` or ``mdy`` by the numbers above 12 in a column; "" if no date needs it.
+    """One of `ORDERS` by the numbers in a column; "" if no date needs it.
 
-    ``?`` if no such number tells, ``!`` if they contradict each other.
+    Days are at most 31, months 12, and years not to come. Of ``25/11/20``, the year is the number
+    that varies less. ``?`` if the numbers do not tell, ``!`` if they contradict each other.
     """
-    above = {
-        (int(match[1]) > 12, int(match[2]) > 12)
-        for value in values
-        if isinstance(value, str) and (match := _SLASHED.search(value)) is not None
-    }
-    day_first, month_first = (
-        any(pair[position] for pair in above) for position in (0, 1)
-    )
-    if not above or (day_first and month_first):
-        return "!" if above else ""
-    return "dmy" if day_first else "mdy" if month_first else "?"
+    orders = {*ORDERS}
+    leading: set[str] = set()
+    ending: set[str] = set()
+    texts = (_POINTED.sub(" ", value) for value in values if isinstance(value, str))
+    for match in filter(None, map(_NUMBERS.search, texts)):
+        left, sign, middle, right = match.groups()
+        if len(left) < 3 and not (sign == "." and len(right) == 4):
+            possible = {
+                order
+                for order, year, month, day in (
+                    ("dmy", right, middle, left),
+                    ("mdy", right, left, middle),
+                    ("ymd", left, middle, right),
+                )
+                if len(year) in (2, 4) and _year(year) < END_YEAR
+                if 0 < int(month) < 13 and 0 < int(day) < 32
+                if order != "mdy" or sign != "."
+            }
+            if possible:  # else it is none in any order, such as 00/00/00
+                orders &= possible
+                leading.add(left)
+                ending.add(right)
+    if not leading:
+        return ""
+    spread = len(ending) - len(leading)
+    if spread < 0 or "ymd" not in orders:
+        orders.discard("ymd")
+    elif spread > 1:
+        orders = {"ymd"}
+    return "!" if not orders else "?" if len(orders) > 1 else orders.pop()
+
+
+def undecided(text: str) -> bool:
+    """Whether the year of a date is one of two digits that only its column could tell."""
+    match = _NUMBERS.search(_POINTED.sub(" ", text))
+    return match is not None and len(match[1]) < 3 and len(match[4]) < 3
 
 
 def check_format(date_format: str) -> str:

@@ -378,10 +378,10 @@ class PostStream:
         order = order_of(value_at(row, name) for _, row, _ in rows if type(row) is dict)
         self._done = 0
         findings = {
-            "?": "no day in it is above 12, so its dates could be of two days; --date-format dmy or "
-            "mdy says which number is the day",
-            "!": "the day comes first in some dates (13/04) and the month in others (04/13); dates "
-            "that could be both are not understood, unless --date-format names one order for all",
+            "?": "its numbers do not tell the day, the month and the year apart, so its dates could be "
+            "of two days; --date-format dmy, mdy or ymd says their order",
+            "!": "the day comes first in some dates (13/04) and the month or year in others (04/13); "
+            "dates that could be both are not understood, unless --date-format names one order",
         }
         remarks = [
             f"{source.name}: '{name}': {findings[o]}" for o in findings if o == order
@@ -389,7 +389,7 @@ class PostStream:
         changed: dict[str, Any] = {
             "remarks": (*detected.remarks, *remarks),
             "flat" if detected.fields is None else "fields": replace(
-                fields, dates=order.rstrip("?!")
+                fields, dates=order
             ),
         }
         return replace(detected, **changed)

@@ -12,7 +12,12 @@ from typing import Any
 
 from siamese_news.data.jsonl import kind, missing, plain_value
 from siamese_news.data.lines import BadRow
-from siamese_news.data.readers.dates import ImpossibleDate, written_date
+from siamese_news.data.readers.dates import (
+    END_YEAR,
+    ImpossibleDate,
+    undecided,
+    written_date,
+)
 from siamese_news.data.records import Post, check_id, clean_text
 from siamese_news.errors import InputError
 
@@ -55,8 +60,7 @@ _SERIAL = re.compile(r"\d{5}[.,]\d+")
 _NO_DATES = frozenset(
     "1969-12-31 1970-01-01 1899-12-30 1899-12-31 1900-01-01 1904-01-01".split()
 )
-# Nobody posts in years to come; a clock may be a little wrong.
-_FIRST_YEAR, _END_YEAR = "1800", f"{max(datetime.now(UTC).year, 2026) + 2}"
+_FIRST_YEAR, _END_YEAR = "1800", f"{END_YEAR}"
 # The names of `fields.METADATA` whose values are ids of other posts.
 LINKS = frozenset("reply_to thread quotes retweet_of".split())
 # The metadata with the names of the dates and links that a record has but that cannot be right.
@@ -102,8 +106,10 @@ def iso_date(value: Any, order: str = "") -> str | None:
 
 def dated(value: Any, form: str) -> Any:
     """A text that is a date in a form (`Fields.dates`) as `iso_date` writes it; else the value."""
-    if not isinstance(value, str) or form in ("?", "!"):
+    if not isinstance(value, str):
         return value
+    if form in ("?", "!"):  # a list is not understood
+        return [value] if undecided(value) else value
     if "%" not in form:
         return iso_date(value, form) or value
     with suppress(ValueError):
