@@ -23,7 +23,7 @@ _DECIDING = frozenset(("kind", "type", "media_product_type"))
 # What else values are looked at for: HTML, fractions, the x of rtweet, the order of day and month.
 _TELLING = re.compile(
     rb"(?i)<br|<\\?/(?:p|a|div|span)|\\u003c|[.,]0+\"|\"x\d{5,}\"|"
-    rb"(?<!\d)\d{1,2}\\?[/-]\d{1,2}\\?[/-](?:\d{4}|\d\d)(?!\d)"
+    rb"(?<!\d)\d{1,2}\\?[./-] ?\d{1,2}\\?[./-] ?(?:\d{4}|\d\d?)(?!\d)"
 )
 
 

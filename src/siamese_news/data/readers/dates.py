@@ -93,7 +93,8 @@ def written_date(text: str, order: str = "") -> datetime:
     """The moment that a text writes with numbers, or with a month's name in any of 70 languages.
 
     Of ``10/11/2018``, `order` says which is the day; without it only a number above 12 does. Days
-    come first where points are between the numbers.
+    come first where points are between the numbers. Of two digits, a year is not understood where
+    the `order` is none of `ORDERS`, such as the ``?`` of `order_of`.
 
     Raises:
         ImpossibleDate: no calendar has it.
@@ -206,14 +207,21 @@ def _day(text: str, order: str) -> tuple[int, int, int]:
         if order == "ymd":
             return _year(left_number), int(middle_number), int(right_number)
         left_value, middle_value = int(left_number), int(middle_number)
-        if not order and sign != ".":
-            if (len(right_number) == 2 and sign == "-") or (
-                left_value <= 12 and middle_value <= 12 and left_value != middle_value
-            ):
-                raise ValueError(text)
-        month_first = order == "mdy" or (
-            not order and sign != "." and middle_value > 12
-        )
+        short = len(right_number) < 3
+        free = order not in ORDERS and sign != "."
+        if (short and order and order not in ORDERS) or (
+            free
+            and (
+                (short and sign == "-")
+                or (
+                    left_value <= 12
+                    and middle_value <= 12
+                    and left_value != middle_value
+                )
+            )
+        ):
+            raise ValueError(text)
+        month_first = order == "mdy" or (free and middle_value > 12)
         day, month = (
             (middle_value, left_value) if month_first else (left_value, middle_value)
         )
@@ -332,12 +340,6 @@ def order_of(values: Iterable[Any]) -> str:
     elif spread > 1:
         orders = {"ymd"}
     return "!" if not orders else "?" if len(orders) > 1 else orders.pop()
-
-
-def undecided(text: str) -> bool:
-    """Whether the year of a date is one of two digits that only its column could tell."""
-    match = _NUMBERS.search(_POINTED.sub(" ", text))
-    return match is not None and len(match[1]) < 3 and len(match[4]) < 3
 
 
 def check_format(date_format: str) -> str:

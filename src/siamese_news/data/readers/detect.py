@@ -48,7 +48,7 @@ from siamese_news.data.readers.inputs import Input, plain_suffix
 from siamese_news.data.readers.known_formats import known_format, known_table
 from siamese_news.data.readers.long_tweets import long_texts, with_long_texts
 from siamese_news.data.readers.platforms import ARCHIVE, REDDIT
-from siamese_news.data.readers.values import dated, put
+from siamese_news.data.readers.values import put
 from siamese_news.data.readers.values import replace as replace_value
 from siamese_news.data.readers.xml_comments import comment_element, xml_rows
 from siamese_news.data.records import Post
@@ -263,9 +263,7 @@ def _with(
                     # Not of a page, which has fields of no single post.
                     if post is converted:
                         value = value_at(record, name) if value is None else value
-                        if target == "created_at":
-                            value = dated(value, dates)
-                        replace_value(metadata, target, value)
+                        replace_value(metadata, target, value, dates)
                     else:
                         put(metadata, target, value)
                 posts[number] = Post(post.id, post.text, metadata)

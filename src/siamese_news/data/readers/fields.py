@@ -19,7 +19,6 @@ from siamese_news.data.readers.values import (
     DELETED,
     LINKS,
     Deleted,
-    dated,
     id_value,
     is_deleted,
     metadata_of,
@@ -551,10 +550,7 @@ def _metadata_of(
     for target, name in fields.nested.items():
         put(metadata, target, metadata.get(name))
     for target, name in fields.metadata.items():
-        value = record.get(name)
-        if fields.dates and target == "created_at":
-            value = dated(value, fields.dates)
-        put(metadata, target, value)
+        put(metadata, target, record.get(name), fields.dates)
     return metadata
 
 

@@ -15,7 +15,6 @@ from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.dates import (
     END_YEAR,
     ImpossibleDate,
-    undecided,
     written_date,
 )
 from siamese_news.data.records import Post, check_id, clean_text
@@ -86,12 +85,16 @@ def iso_date(value: Any, order: str = "") -> str | None:
     Twitter v1.1 and of e-mail, ``10-Nov-2018 08:19PM``, ``10.11.2018``, ``20181010``,
     ``20181010201924``, seconds (milli, micro, nano) since 1970, and the numbers of Excel, Windows,
     Chrome and .NET, and what `written_date` reads. A date without a zone counts as UTC. Without an
-    `order`, ``10/11/2018`` is ambiguous. A number before 1979 or after 2099 is not a date.
+    `order` (see `order_of`, or a pattern of ``strptime``), ``10/11/2018`` is ambiguous. A number
+    before 1979 or after 2099 is not a date.
     """
     try:
         if type(value) is int and value > 0 and len(str(value)) in (4, 8, 12, 14):
             value = str(value)  # 20181010 is a date, not seconds since 1970
         if isinstance(value, str):
+            if "%" in order:
+                with suppress(ValueError):
+                    return _utc(datetime.strptime(value.strip(), order))
             # By far the most frequent; the parser still has to agree that there is such a day.
             if value[10:11] == "T" and value[-1] == "Z" and len(value) in (20, 24):
                 datetime.fromisoformat(value)
@@ -102,19 +105,6 @@ def iso_date(value: Any, order: str = "") -> str | None:
     except (ValueError, OverflowError, OSError, TypeError, IndexError):
         pass
     return None
-
-
-def dated(value: Any, form: str) -> Any:
-    """A text that is a date in a form (`Fields.dates`) as `iso_date` writes it; else the value."""
-    if not isinstance(value, str):
-        return value
-    if form in ("?", "!"):  # a list is not understood
-        return [value] if undecided(value) else value
-    if "%" not in form:
-        return iso_date(value, form) or value
-    with suppress(ValueError):
-        return _utc(datetime.strptime(value.strip(), form))
-    return value
 
 
 def iso_seconds(value: int) -> str | None:
@@ -322,17 +312,17 @@ def unwrapped(value: Any) -> Any:
     return value
 
 
-def put(metadata: dict[str, Any], name: str, value: Any) -> None:
-    """Set a name of `fields.METADATA` where the value is one, in its normal shape."""
+def put(metadata: dict[str, Any], name: str, value: Any, order: str = "") -> None:
+    """Set a name of `fields.METADATA` where the value is one; `order` is that of `iso_date`."""
     value = unwrapped(value) if type(value) is dict else value
     if value is None or value == "":
         return
     if name == "created_at":
-        date = iso_date(value)
+        date = iso_date(value, order)
         if date is not None and ("1971" <= date < _END_YEAR or possible_date(date)):
             metadata[name] = date
         elif isinstance(value, str | int | float) and str(value).lower() not in _NONE:
-            unread = isinstance(value, str) and not _impossible(value)
+            unread = isinstance(value, str) and not _impossible(value, order)
             if date is not None:
                 unread = date.startswith(_ERAS)
             _lose(metadata, UNREAD if unread else name)
@@ -350,17 +340,17 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
         metadata[name] = str(value)
 
 
-def _impossible(text: str) -> bool:
+def _impossible(text: str, order: str) -> bool:
     """Whether a text is a date that no calendar has, or a zero: not one of an unknown form."""
     with suppress(ValueError, OverflowError):
         try:
-            written_date(_TIME.sub(" ", text.strip()))
+            written_date(_TIME.sub(" ", text.strip()), order)
         except ImpossibleDate:
             return True
     return _ZERO.match(text) is not None
 
 
-def replace(metadata: dict[str, Any], name: str, value: Any) -> None:
+def replace(metadata: dict[str, Any], name: str, value: Any, order: str = "") -> None:
     """Set a name as `put` does, whatever it was and whether it was lost."""
     metadata.pop(name, None)
     lost = [
@@ -370,7 +360,7 @@ def replace(metadata: dict[str, Any], name: str, value: Any) -> None:
     ]
     if lost:
         metadata[LOST] = lost
-    put(metadata, name, value)
+    put(metadata, name, value, order)
 
 
 def _put_link(metadata: dict[str, Any], name: str, value: str | float) -> None:
