@@ -121,7 +121,7 @@ def test_a_table_of_halves_gives_a_text_without_a_known_word_zeros(tmp_path, lib
 def test_vectors_that_are_no_numbers_are_refused(folder, monkeypatch):
     broken = np.array([[1.0, float("nan")]])
     monkeypatch.setattr(Counting, "encode", lambda *_, **__: broken)
-    with pytest.raises(InputError, match="returns NaN or infinity"):
+    with pytest.raises(InputError, match="NaN or infinity"):
         ExternalModel(folder).encode_posts(["flood"])
 
 

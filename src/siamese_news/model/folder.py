@@ -21,6 +21,7 @@ from safetensors.numpy import load_file, save_file
 from siamese_news.errors import InputError
 from siamese_news.model.trained_on import TRAINED_ON
 from siamese_news.text.vocabulary import Vocabulary
+from siamese_news.utils.checked_json import inner_pairs
 from siamese_news.utils.checksums import SUMS, check_sums, write_sums
 from siamese_news.utils.files import file_sha256, packing, reading
 
@@ -93,8 +94,13 @@ def write_folder(
             (staged / TRAINED_ON).write_bytes(trained_on)
         write_sums(staged)
         if reopen is not None:
-            with _reopening(staged, target):
+            try:
                 reopen(staged)
+            except InputError as error:
+                raise InputError(
+                    f"{target}: is not written, because it could not be opened again: "
+                    f"{str(error).replace(str(staged), str(target))}"
+                ) from error
         os.chmod(staged, 0o755)
         old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
         if target.exists():
@@ -104,17 +110,6 @@ def write_folder(
     except BaseException:
         shutil.rmtree(staged, ignore_errors=True)
         raise
-
-
-@contextmanager
-def _reopening(staged: Path, target: Path) -> Iterator[None]:
-    try:
-        yield
-    except InputError as error:
-        message = str(error).replace(str(staged), str(target))
-        raise InputError(
-            f"{target}: is not written, because it could not be opened again: {message}"
-        ) from error
 
 
 def folder_path(path: str | os.PathLike[str]) -> Path:
@@ -168,6 +163,7 @@ def read_folder(path: str | Path) -> FolderContent:
             f"{weights}: not safetensors with numbers that training writes ({error}); train the "
             "model again or copy it anew"
         ) from error
+    check_finite(str(weights), *arrays.values())
     words = folder / "vocab.txt"
     with reading(words), words.open("rb") as stream:
         if packing(stream):
@@ -233,7 +229,7 @@ def check_finite(source: str, *arrays: np.ndarray) -> None:
     """Raise an `InputError` for NaN and infinity in the output of a model."""
     if not all(np.isfinite(array).all() for array in arrays):
         raise InputError(
-            f"{source}: the model returns NaN or infinity; its weights are broken: copy its folder "
+            f"{source}: NaN or infinity, so the weights of the model are broken: copy its folder "
             "again, or train it again with a smaller learning rate"
         )
 
@@ -281,12 +277,5 @@ def _verify(folder: Path) -> None:
 
 
 def _hidden_key(value: Any) -> str | None:
-    """The first key that starts with an underscore, at any depth."""
-    if isinstance(value, Mapping):
-        if hidden := next(
-            (str(key) for key in value if str(key).startswith("_")), None
-        ):
-            return hidden
-        value = list(value.values())
-    items = value if isinstance(value, list | tuple) else ()
-    return next((hidden for item in items if (hidden := _hidden_key(item))), None)
+    """A key that starts with an underscore, at any depth."""
+    return next((key for key, _ in inner_pairs(value) if key.startswith("_")), None)

@@ -9,14 +9,18 @@ import json
 import math
 import os
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from base64 import b64decode
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from siamese_news.errors import InputError
+from siamese_news.model.folder import check_finite
+from siamese_news.utils.checked_json import inner_pairs, read_object
 from siamese_news.utils.extras import PACKAGE, import_problem
 from siamese_news.utils.files import expect_regular
 
@@ -31,46 +35,42 @@ _ACTIVATIONS = (
     "activation_fn",
     "sbert_ce_default_activation_function",
 )
-_CODE = (".py", ".pyc", ".pyx", ".so", ".pyd", ".dll", ".dylib", ".pth")
-_PICKLES = (
-    ".bin",
-    ".pt",
-    ".ckpt",
-    ".pkl",
-    ".pickle",
-    ".joblib",
-    ".dill",
-    ".npy",
-    ".npz",
-)
 _SAFE = ".safetensors"
-_SETTINGS = (
-    2**23
-)  # bytes of a JSON file of settings; those of words are larger, and name nothing
-# The sizes of arrays, by the names that settings of transformers and of Dense give them.
-_ARRAYS = (
-    ("vocab_size", "hidden_size"),
-    ("vocab_size", "d_model"),
-    ("vocab_size", "dim"),
-    ("vocab_size", "embedding_size"),
-    ("type_vocab_size", "hidden_size"),
-    ("type_vocab_size", "embedding_size"),
-    ("max_position_embeddings", "hidden_size"),
-    ("max_position_embeddings", "embedding_size"),
-    ("max_position_embeddings", "dim"),
-    ("hidden_size", "intermediate_size"),
-    ("d_model", "d_ff"),
-    ("dim", "hidden_dim"),
-    ("in_features", "out_features"),
-    ("num_hidden_layers", "hidden_size"),
-    ("dimension",),
+_REFUSED = (
+    {
+        "adapter": "is an adapter, whose base model would be fetched; merge it into that model"
+    }
+    | dict.fromkeys(".py .pyc .pyx .so .pyd .dll .dylib .pth".split(), "is code")
+    | dict.fromkeys(
+        ".bin .pt .ckpt .pkl .pickle .joblib .dill .npy .npz .h5 .ot .msgpack .gguf".split(),
+        "is a file of weights that is not safetensors, and may run code when it is loaded: remove it "
+        "if a .safetensors file has the same weights; else open the model where you trust it, such as "
+        "SentenceTransformer(folder), and call its save_pretrained(new_folder)",
+    )
 )
-# Each layer and expert is many objects before it has an array, and a name is made for each label.
-_MOST_OBJECTS = {"layer": 1000, "expert": 1000, "num_labels": 2**16}
-_COMPUTED = 2**26  # numbers that are in no weights, such as masks and positions
-_LARGEST = 2**27  # bytes of a file of words
+# Bytes of a JSON file of settings, and of any other file that is read but the weights.
+_SETTINGS = 2**23
+_LARGEST = 2**27
 _WORDS = ("tokenizer.json", "vocab.json", "unigram.json")
-_WORDS_ENDINGS = (".txt", ".model", ".spm", ".vocab", ".bpe", ".tiktoken")
+# Each layer and expert is many objects before it has an array, a name is made for each label, and
+# modules other than transformers make their arrays of these sizes before they read the weights.
+_MOST = {
+    "layer": 1000,
+    "expert": 1000,
+    "num_labels": 2**16,
+    "features": 2**14,
+    "dimension": 2**14,
+    "prompts": 2**14,  # letters, which go before every text
+}
+_COMPUTED = 2**26  # numbers that are in no weights, such as masks and positions
+# The letters that a step of tokenizers makes of one letter, at most; others are not known.
+_MADE = dict.fromkeys(
+    "Lowercase Nmt Strip StripAccents Precompiled BertPreTokenizer CharDelimiterSplit Delimiter "
+    "Digits FixedLength Metaspace Punctuation Split UnicodeScripts Whitespace WhitespaceSplit".split(),
+    1,
+) | {"NFC": 3, "NFD": 4, "NFKC": 18, "NFKD": 18, "BertNormalizer": 4, "ByteLevel": 4}
+# Letters that all steps make of one; XLNet's make 684, most others less than 100.
+_MOST_MADE = 1000
 # Read at the import of the libraries: no look-up at the model hub, and no count of uses.
 _OFFLINE = {
     "HF_HUB_OFFLINE": "1",
@@ -97,13 +97,64 @@ def open_foreign(folder: str | Path, library: str, name: str, **options: Any) ->
         problem = import_problem(error, library, f"'{PACKAGE}[bench]'")
         raise InputError(f"{folder}: is a model of {problem}") from error
     if library == "sentence_transformers":
-        _expect_in_weights(folder, root, _allocated, _COMPUTED)
-    with library_errors(folder):
-        if library == "model2vec":
-            return loaded.from_pretrained(str(root))
-        return loaded(
-            str(root), trust_remote_code=False, local_files_only=True, **options
+        _expect_in_weights(folder, root)
+        options.update(
+            trust_remote_code=False,
+            local_files_only=True,
+            model_kwargs={"use_safetensors": True},
         )
+    with library_errors(folder):
+        model = (loaded if library != "model2vec" else loaded.from_pretrained)(
+            str(root), **options
+        )
+    _expect_whole(folder, root, model)
+    return model
+
+
+def _expect_whole(folder: str | Path, root: Path, model: Any) -> None:
+    """Refuse weights that are not finite, or that the files lack: a library makes random ones.
+
+    sentence-transformers has tensors, and model2vec an array and, for some models, weights of words.
+    The names are compared on the device ``meta``, without numbers.
+    """
+    check_finite(
+        str(folder),
+        *(
+            tensor.float().numpy(force=True)
+            for tensor in getattr(model, "state_dict", dict)().values()
+        ),
+        *(
+            table
+            for table in (
+                getattr(model, name, None) for name in ("embedding", "weights")
+            )
+            if isinstance(table, np.ndarray)
+        ),
+    )
+    parts = list(getattr(model, "modules", list)())
+    if any(type(part).__name__ == "EmbeddingBag" for part in parts):
+        model.float()  # in halves, a text without a token is the mean of nothing, and not zeros
+    # The first one is the whole transformer, whose settings name its kind.
+    for part in [part for part in parts if hasattr(part, "base_model_prefix")][:1]:
+        for path in root.rglob("config.json"):
+            report: dict[str, Any] = {"missing_keys": ()}
+            if "model_type" in read_object(path) and any(path.parent.glob(f"*{_SAFE}")):
+                with library_errors(folder):
+                    _, report = type(part).from_pretrained(
+                        str(path.parent),
+                        config=part.config,
+                        device_map="meta",
+                        output_loading_info=True,
+                        use_safetensors=True,
+                        local_files_only=True,
+                    )
+            # Vectors of texts do not depend on the pooler of a base model, which many lack.
+            for name in report["missing_keys"]:
+                if not name.startswith("pooler."):
+                    raise InputError(
+                        f"{folder}: its weights lack {name}, for which random numbers would be "
+                        "used; save the model again, or copy its whole folder"
+                    )
 
 
 @contextmanager
@@ -147,14 +198,12 @@ def check_folder(folder: str | Path, library: str) -> Path:
             f"{folder}: is not a folder; expected that of a saved model. Nothing is downloaded"
         )
     for path in sorted(root.rglob("*")):
-        problem = _problem(path)
-        if problem:
+        if problem := _problem(path):
             raise InputError(
                 f"{folder}: {path.relative_to(root)} {problem}. Nothing in the folder of a model "
                 "that somebody sent may run or be fetched: save the model from its library, as "
                 "safetensors, with classes of the library alone"
             )
-    _expect_in_weights(folder, root, _declared)
     if library == "model2vec" and not any(root.rglob(f"*{_SAFE}")):
         raise InputError(
             f"{folder}: has no {_SAFE} file; expected a model of model2vec"
@@ -162,17 +211,29 @@ def check_folder(folder: str | Path, library: str) -> Path:
     return root
 
 
-def _expect_in_weights(
-    folder: str | Path, root: Path, numbers_of: Callable[[Path], int], spare: int = 1
-) -> None:
+def _expect_in_weights(folder: str | Path, root: Path) -> None:
     """Refuse settings of arrays that the weights do not have: a library makes them at once.
 
-    A number of them has at least a byte; `spare` numbers are in no weights.
+    A number in the weights has at least a byte. The arrays of a transformer are counted on torch's
+    device ``meta``, which has shapes and no memory, whatever its settings call their sizes.
     """
     weights = sum(path.stat().st_size for path in root.rglob(f"*{_SAFE}"))
     for path in sorted(root.rglob("*config.json")):
-        numbers = numbers_of(path)
-        if numbers > weights + spare:
+        numbers = 0
+        with suppress(Exception):  # the library says what is wrong with the settings
+            import torch
+
+            # It comes with sentence-transformers.
+            transformers = importlib.import_module("transformers")
+            config = transformers.AutoConfig.from_pretrained(
+                path, local_files_only=True, trust_remote_code=False
+            )
+            with torch.device("meta"):
+                model = transformers.AutoModel.from_config(config)
+            numbers = sum(
+                array.numel() for array in chain(model.parameters(), model.buffers())
+            )
+        if numbers > weights + _COMPUTED:
             raise InputError(
                 f"{folder}: {path.relative_to(root)} declares arrays of {numbers:,} numbers, and all "
                 f"weights of the folder have {weights:,} bytes; the library would make them before "
@@ -180,101 +241,89 @@ def _expect_in_weights(
             )
 
 
-def _declared(path: Path) -> int:
-    """The numbers in the largest array that a file of settings makes a library allocate."""
-    numbers: Counter[str] = Counter()
-    with suppress(ValueError, RecursionError):
-        for key, value in _pairs(json.loads(path.read_bytes())):
-            if type(value) is int:
-                numbers[key] = max(numbers[key], abs(value))
-                limits = [limit for word, limit in _MOST_OBJECTS.items() if word in key]
-                if limits and abs(value) > limits[0]:
-                    return abs(value) * _LARGEST
-    sizes = ([numbers[name] or 1 for name in names] for names in _ARRAYS)
-    return max(map(math.prod, sizes))
-
-
-def _allocated(path: Path) -> int:
-    """The numbers of all arrays of a transformer, whatever its settings call their sizes.
-
-    They are counted on torch's device ``meta``, which has shapes and no memory.
-    """
-    with suppress(Exception):  # the library says what is wrong with the settings
-        import torch
-
-        # It comes with sentence-transformers.
-        transformers = importlib.import_module("transformers")
-        config = transformers.AutoConfig.from_pretrained(
-            path, local_files_only=True, trust_remote_code=False
-        )
-        with torch.device("meta"):
-            model = transformers.AutoModel.from_config(config)
-        return sum(a.numel() for a in chain(model.parameters(), model.buffers()))
-    return 0
-
-
 def _problem(path: Path) -> str:
     """Why a file is refused; empty if it is not."""
     name, suffix = path.name, path.suffix.lower()
     if path.is_dir():
         return "is a link to a folder, into which nobody looked" * path.is_symlink()
-    if suffix in _CODE:
-        return "is code"
-    if name.startswith("adapter_"):
-        return (
-            "is an adapter, whose base model would be fetched; merge it into that model"
-        )
-    # OpenVINO's own .bin, which is no pickle and which nothing here reads, may lie in any folder.
-    pickle = suffix in _PICKLES and not name.startswith("openvino")
-    if pickle and not any(path.parent.glob(f"*{_SAFE}")):
-        return f"has weights that may run code when loaded; expected {_SAFE}"
-    words = name in _WORDS or suffix in _WORDS_ENDINGS
-    if suffix != ".json" and not words:
-        return ""
     expect_regular(path)
-    if words:
-        large = path.stat().st_size > _LARGEST
-        return f"has more than {_LARGEST:,} bytes, which words do not" * large
-    if path.stat().st_size > _SETTINGS:
-        return f"has more than {_SETTINGS:,} bytes, which settings do not"
-    settings: Any = None
-    with suppress(ValueError, RecursionError):  # the library says what is wrong with it
+    if refused := _REFUSED.get("adapter" if name.startswith("adapter_") else suffix):
+        return refused
+    largest = _SETTINGS if suffix == ".json" and name not in _WORDS else _LARGEST
+    # Files of ONNX are never read.
+    if not suffix.startswith((_SAFE, ".onnx")) and path.stat().st_size > largest:
+        return f"has more than {largest:,} bytes, which such a file does not"
+    if suffix != ".json":
+        return ""
+    try:
         settings = json.loads(path.read_bytes())
+        made = _made(settings)
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        return "is not JSON, or has steps of a tokenizer that are not known"
+    if made > _MOST_MADE:
+        return "has steps of a tokenizer that make a text too long"
+    if name in _WORDS:
+        return ""
     if name == "modules.json":
-        modules = settings if isinstance(settings, list) else [settings]
-        paths = [
-            str(module.get("path", number))
-            for number, module in enumerate(modules)
-            if isinstance(module, dict)
-        ]
-        if len(set(paths)) < len(paths):
+        places = [str(value) for key, value in inner_pairs(settings) if key == "path"]
+        if len(set(places)) < len(places):
             return "names one place for several modules, and each of them would load it"
-        for module in modules:
-            kind, module_path = (
-                str(module.get(key, "")) if isinstance(module, dict) else ""
-                for key in ("type", "path")
-            )
-            if not _MODULE.fullmatch(kind):
-                return f"names the class {kind[:80]!r}, which is not a known one of the library"
-            if Path(module_path).is_absolute() or ".." in Path(module_path).parts:
-                return f"names the place {module_path[:80]!r} outside the folder"
-    for key, value in _pairs(settings):
+    for key, value in inner_pairs(settings):
+        if (name, key) == ("modules.json", "type") and not _MODULE.fullmatch(
+            str(value)
+        ):
+            return f"names the class {str(value)[:80]!r}, which is not a known one of the library"
+        most = [most for word, most in _MOST.items() if word in key]
+        size = len(json.dumps(value)) if key == "prompts" else value
+        if type(size) is int and abs(size) > min(most, default=math.inf):
+            return f"has {key} of {size:,}, expected at most {min(most):,}"
         if key in ("auto_map", "custom_pipelines") or (
             key == "trust_remote_code" and value
         ):
             return f"has {key!r}, which names code"
-        names_class = key in _ACTIVATIONS and isinstance(value, str) and "." in value
-        if names_class and not _ACTIVATION.fullmatch(value):
+        if isinstance(value, str) and (
+            (key in _ACTIVATIONS and "." in value) and not _ACTIVATION.fullmatch(value)
+        ):
             return f"names {value[:80]!r}, which is not an activation of torch"
+        names_place = key == "path" or name.endswith(".index.json")
+        place = Path(value if names_place and isinstance(value, str) else "")
+        if place.is_absolute() or ".." in place.parts:
+            return f"names the place {value[:80]!r} outside the folder"
     return ""
 
 
-def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
-    """The names and values of all objects inside a value of JSON."""
-    inside = [value]
-    while inside:
-        item = inside.pop()
-        if isinstance(item, Mapping):
-            yield from item.items()
-        if isinstance(item, Mapping | list):
-            inside += item.values() if isinstance(item, Mapping) else item
+def _made(settings: Any) -> float:
+    """The most letters that a tokenizer makes of one letter; 1 of other settings.
+
+    It goes from the last step to the first; `weights` has the letters that the later steps make of
+    a letter, and of "" those of all other letters. What is put around a text is bounded, too: a
+    special token takes 40 letters of JSON, and a number of its list 4.
+    """
+    is_tokenizer = isinstance(settings, dict) and isinstance(
+        settings.get("model"), dict
+    )
+    tokenizer: dict[str, Any] = settings if is_tokenizer else {}
+    weights = {"": 1.0}
+    steps: list[Any] = [tokenizer.get("normalizer"), tokenizer.get("pre_tokenizer")]
+    while steps:
+        step = steps.pop() or {"type": "Strip"}
+        weight = sum(
+            weights.get(letter, weights[""])
+            for letter in step.get("content", step.get("prepend", ""))
+        )
+        first = step.get("pattern", {}).get("String", "")[:1]
+        if step["type"] == "Sequence":
+            steps += step.get("normalizers", step.get("pretokenizers"))
+        elif step["type"] == "Replace" and first:
+            weights[first] = max(weights.get(first, weights[""]), weight)
+        elif step["type"] in (
+            "Replace",
+            "Prepend",
+        ):  # a pattern may fit between letters
+            weights = {letter: made + weight for letter, made in weights.items()}
+        else:
+            charsmap = b64decode(step.get("precompiled_charsmap") or "")
+            texts = charsmap[4 + int.from_bytes(charsmap[:4], "little") :].decode()
+            longest = max(_MADE[step["type"]], *map(len, texts.split("\0")))
+            weights = {"": max(weights.values()) * longest}
+    return max(*weights.values(), len(json.dumps(tokenizer.get("post_processor"))) / 4)

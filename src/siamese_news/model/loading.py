@@ -66,28 +66,28 @@ class ExternalModel:
 
     def encode_articles(self, texts: str | Sequence[str]) -> np.ndarray:
         """Unit vectors (A, D) float32 of the articles' first 150 words, read as queries."""
-        texts = [texts] if isinstance(texts, str) else texts
-        check_texts(texts, "encode_articles")
-        return self._unit_vectors([first_words(text) for text in texts], "encode_query")
+        return self._unit_vectors(texts, "articles", "encode_query")
 
     def encode_posts(self, texts: str | Sequence[str]) -> np.ndarray:
         """Unit vectors (P, D) float32 of posts, read as documents; zeros stay zeros."""
-        texts = [texts] if isinstance(texts, str) else texts
-        check_texts(texts, "encode_posts")
-        return self._unit_vectors(texts, "encode_document")
+        return self._unit_vectors(texts, "posts", "encode_document")
 
-    def _unit_vectors(self, texts: Sequence[str], method: str) -> np.ndarray:
+    def _unit_vectors(
+        self, texts: str | Sequence[str], side: str, method: str
+    ) -> np.ndarray:
         """Unit vectors by the model's own method for a side, which puts its prompt before a text.
 
         A model without it reads both sides alike.
         """
+        texts = [texts] if isinstance(texts, str) else texts
+        check_texts(texts, f"encode_{side}")
+        if side == "articles":
+            texts = [first_words(text) for text in texts]
         encode = getattr(self._model, method, self._model.encode)
         with library_errors(self.folder):
             vectors = np.array(encode(list(texts), show_progress_bar=False), np.float32)
             if len(texts) and not vectors.size:
                 raise ValueError("its vectors have no numbers")
-        # A text without a token is the mean of nothing to a static table in sentence-transformers.
-        vectors[np.isnan(vectors).all(axis=-1)] = 0.0
         check_finite(str(self.folder), vectors)
         lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
         return vectors / np.where(lengths > 0, lengths, 1.0)

@@ -78,19 +78,8 @@ def open_ranker(path: str | Path) -> TextRanker | RankerEnsemble:
     """
     folder = Path(path)
     if folder.is_dir() and not (folder / "config.json").exists():
-        inside = sorted(
-            subfolder for subfolder in folder.iterdir() if subfolder.is_dir()
-        )
-        candidates = [
-            candidate
-            for subfolder in inside
-            for candidate in (subfolder, subfolder / "model")
-        ]
-        models = [
-            candidate
-            for candidate in candidates
-            if (candidate / "config.json").is_file()
-        ]
+        settings = (*folder.glob("*/config.json"), *folder.glob("*/model/config.json"))
+        models = sorted(path.parent for path in settings)
         if models:
             return RankerEnsemble([TextRanker.load(model) for model in models])
     return TextRanker.load(folder)

@@ -197,9 +197,8 @@ class Model(TextModel, nn.Module):
             )
         with needs("hub", "Model.from_pretrained"):
             from huggingface_hub import snapshot_download
-        patterns = list(CONTENT)
         folder = snapshot_download(
-            repository, revision=revision, allow_patterns=patterns, **options
+            repository, revision=revision, allow_patterns=list(CONTENT), **options
         )
         return cls.load(folder)
 
@@ -389,8 +388,7 @@ class Model(TextModel, nn.Module):
     @classmethod
     def of(cls, folder: str | Path, content: FolderContent) -> "Model":
         """The model in a folder, from what `read_folder` returned."""
-        config = content.config
-        words = content.words
+        config, _, words = content
         kind = config.get("kind")
         if kind != "encoder":
             raise InputError(

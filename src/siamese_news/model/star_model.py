@@ -60,10 +60,9 @@ class StarModel(TableModel):
         order = order[texts.lengths[order] > 0]
         batch_of = np.cumsum(texts.lengths[order]) // _TOKENS
         mean, matrix = self._whitening
-        for rows in np.split(order, np.flatnonzero(np.diff(batch_of)) + 1):
+        batches = np.split(order, np.flatnonzero(np.diff(batch_of)) + 1)
+        for rows in filter(len, batches):
             batch = texts.take(rows)
-            if not len(rows):
-                continue
             words, rows_of_words = np.unique(batch.flat, return_inverse=True)
             weights = self._token_weights[batch.flat]
             encoded = self._encode_words(

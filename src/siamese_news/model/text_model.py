@@ -358,15 +358,13 @@ class TextModel(ABC):
         arrays = self.stored()
         if self.terms is not None:
             arrays |= self.terms.arrays(_TERMS)
-        words = self.vocabulary.words
-        record = self.trained_on.tobytes()
         write_folder(
             folder,
             self.folder_config(),
             arrays,
-            words,
+            self.vocabulary.words,
             card,
-            trained_on=record,
+            trained_on=self.trained_on.tobytes(),
             reopen=lambda path: self.of(path, read_folder(path)),
         )
 

@@ -6,13 +6,14 @@ The JSON of an unfinished run also has a checksum: its numbers fit each other, a
 import json
 import re
 import zlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write, json_text
+from siamese_news.utils.files import atomic_write, expect_regular, json_text
 
 T = TypeVar("T")
 
@@ -55,11 +56,23 @@ def converted(value: Any, kind: type[T]) -> T:
 
 def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a file; empty if there is no file, or anything else in it."""
+    expect_regular(path)
     try:
         value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def inner_pairs(value: Any) -> Iterator[tuple[str, Any]]:
+    """The names and values of all objects inside a value of JSON."""
+    inside = [value]
+    while inside:
+        item = inside.pop()
+        if isinstance(item, Mapping):
+            yield from item.items()
+        if isinstance(item, Mapping | list | tuple):
+            inside += item.values() if isinstance(item, Mapping) else item
 
 
 def write_state(path: Path, value: dict[str, Any], data: bytes = b"") -> None:
