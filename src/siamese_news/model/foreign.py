@@ -94,8 +94,10 @@ def open_foreign(folder: str | Path, library: str, name: str, **options: Any) ->
     try:
         loaded = getattr(importlib.import_module(library), name)
     except Exception as error:  # whatever its code raises
-        problem = import_problem(error, library, f"'{PACKAGE}[bench]'")
-        raise InputError(f"{folder}: is a model of {problem}") from error
+        raise InputError(
+            f"{folder}: is a model of "
+            + import_problem(error, library, f"'{PACKAGE}[bench]'")
+        ) from error
     if library == "sentence_transformers":
         _expect_in_weights(folder, root)
         options.update(
@@ -313,7 +315,7 @@ def _made(settings: Any) -> float:
         )
         first = step.get("pattern", {}).get("String", "")[:1]
         if step["type"] == "Sequence":
-            steps += step.get("normalizers", step.get("pretokenizers"))
+            steps += step["normalizers" if "normalizers" in step else "pretokenizers"]
         elif step["type"] == "Replace" and first:
             weights[first] = max(weights.get(first, weights[""]), weight)
         elif step["type"] in (

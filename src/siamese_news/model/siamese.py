@@ -135,13 +135,12 @@ class Model(TextModel, nn.Module):
             raise InputError(f"whiten: {error}") from error
 
     def _whiten(self, encoder: WhitenedEncoder) -> None:
-        inner = {key: value for key, value in self.config.items() if key != "input_dim"}
         self.encoder = encoder
         self.calibration = None
         self.config = {
             "class": WhitenedEncoder.__name__,
             "input_dim": encoder.input_dim,
-            "encoder": inner,
+            "encoder": {n: v for n, v in self.config.items() if n != "input_dim"},
         }
 
     def truncate(self, size: int) -> None:
@@ -389,10 +388,9 @@ class Model(TextModel, nn.Module):
     def of(cls, folder: str | Path, content: FolderContent) -> "Model":
         """The model in a folder, from what `read_folder` returned."""
         config, _, words = content
-        kind = config.get("kind")
-        if kind != "encoder":
+        if config.get("kind") != "encoder":
             raise InputError(
-                f"{folder}: is a model of kind {kind!r}, expected 'encoder'"
+                f"{folder}: is a model of kind {config.get('kind')!r}, expected 'encoder'"
             )
         with fitting(folder):
             parts, stored = text_parts(folder, content)

@@ -84,10 +84,9 @@ class TableModel(TextModel):
         """See `TextModel`; exact, because the vector is a sum."""
         shares = self._shares(TokenIds.of([ids])).astype(np.float64)
         length = np.linalg.norm(shares @ self._matrix[ids])
-        per_token: NDArray[np.float64] = (
-            shares * (self._matrix[ids] @ towards) / max(length, 1e-12)
+        return np.asarray(
+            shares * (self._matrix[ids] @ towards) / max(length, 1e-12), np.float64
         )
-        return per_token
 
     @override
     def embedding_config(self) -> dict[str, Any]:
