@@ -95,26 +95,28 @@ def test_relations_of_populations(tmp_path, other, relation):
 
 
 @pytest.mark.parametrize(
-    ("name", "relation"),
+    "name",
     [
-        (lambda n: f"{n}-a-long-name", Relation.OTHER),
-        (lambda n: f"https://forum/list/{n}#{n}", Relation.OTHER),
-        (lambda n: f"{n * 7919**4 % 2**61:018}", Relation.SAME),
-        (lambda n: f"{n * 7919**4 % 2**61:x}", Relation.SAME),
+        "{}-a-long-name",
+        "https://forum/list/{0}#{0}",
+        "2026-{:06}T05:00",
+        "1{:017}",
     ],
 )
-def test_ids_that_no_other_posts_have_are_those_of_the_same_posts(
-    tmp_path, name, relation
-):
+def test_ids_count_for_nothing_where_both_have_texts(tmp_path, name):
+    """Rows that were drawn with one seed, hours, and the users of a panel have the same ids twice."""
     sketches = [
         made(
             tmp_path,
-            [{**row, "post": name(n)} for n, row in enumerate(rows(numbers))],
+            [
+                {**row, "post": name.format(n * 7919 % 100_003)}
+                for n, row in enumerate(rows(numbers))
+            ],
             f"{number}.jsonl",
         )
         for number, numbers in enumerate((range(3000), range(3000, 6000)))
     ]
-    assert sketches[0].relation(sketches[1]) == relation
+    assert sketches[0].relation(sketches[1]) is Relation.OTHER
 
 
 def bare(folder, scores, id="{}", name="scored.jsonl"):
@@ -250,11 +252,11 @@ def test_a_translation_that_keeps_names_of_users_and_links_is_recognized(tmp_pat
         return [f"@user{n + users} {text}" for n, text in enumerate(sentences(seed))]
 
     first = made(tmp_path, posts_of(tweets(1, 0), "a"))
+    # Two months of a forum may have as many marks in common, so such posts pay; none is refused.
     for number, step in enumerate((1, 3)):
         texts = list(map(translated, tweets(1, 0)[::step]))
         copy = made(tmp_path, posts_of(texts, "b"), f"{number}.jsonl")
-        expected = Relation.SAME if step == 1 else Relation.PART
-        assert first.relation(copy) == copy.relation(first) == expected
+        assert first.relation(copy) == copy.relation(first) == Relation.PART
     # The same links in posts of others, and a form that all posts of two pools have.
     others = made(tmp_path, posts_of(tweets(2, 1000), "c"), "c.jsonl")
     assert first.relation(others) == Relation.OTHER

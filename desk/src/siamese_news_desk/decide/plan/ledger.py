@@ -244,7 +244,7 @@ def _line(sketch: Sketch, plan: Mapping[str, Any]) -> dict[str, Any]:
         entry["kind"] != "precision"
         and entry["settings"].get("threshold", "") is not None
     ):
-        sketch = replace(sketch, best=[], best_texts=[], best_pairs=[], best_marks=[])
+        sketch = replace(sketch, best=[], best_texts=[], best_pairs=[])
     criteria = entry["criteria"].encode("utf-8", "surrogatepass")
     return {
         "sha256": seal_of(entry),

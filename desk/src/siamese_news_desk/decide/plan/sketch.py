@@ -60,8 +60,8 @@ class Sketch:
             words, stemming, other tokenizers and another order of the words.
         best_pairs: those of the best posts.
         distinctive: see `Population`.
-        marks: those of pairs of links, names of users and hashtags, which a translation leaves.
-        best_marks: those of the best posts.
+        marks: those of pairs of links, names of users and hashtags, which a translation leaves, and
+            which two months of a forum may share: posts that share no more may be a part.
     """
 
     posts: Sequence[int]
@@ -73,7 +73,6 @@ class Sketch:
     best_pairs: Sequence[int] = ()
     distinctive: bool = True
     marks: Sequence[int] = ()
-    best_marks: Sequence[int] = ()
 
     @classmethod
     def of(cls, population: Population, texts: Texts) -> "Sketch":
@@ -94,7 +93,7 @@ class Sketch:
             *(wordings.hashes() if has_own else ([], [])),
             *words.pairs(),
             population.distinctive,
-            *marks.pairs(),
+            marks.pairs()[0],
         )
 
     @property
@@ -114,34 +113,30 @@ class Sketch:
         They are the same if they share half of all their posts or texts, or of their best ones: the
         head of a list is not another population. Without best ones, a question is about all posts,
         such as recall, and the precision of a part is another question. Where both have texts, ids
-        that other posts may have as well count for nothing.
+        count for nothing: other texts under the same ids, such as rows or users, are other posts.
         """
-        wording = [
+        pairs, best_pairs, marks = (
             _shares(_common_range(*hashes), _FEW)
             for hashes in (
                 (self.pairs, sketch.pairs),
-                (self.marks, sketch.marks),
                 (self.best_pairs, sketch.best_pairs),
-                (self.best_marks, sketch.best_marks),
+                (self.marks, sketch.marks),
             )
-        ]
+        )
         identifiers = [
             ((self.texts, sketch.texts), (self.best_texts, sketch.best_texts))
         ]
-        sketches = self, sketch
-        if not all(s.texts or s.pairs for s in sketches) or all(
-            s.distinctive for s in sketches
-        ):
+        if not all(s.texts or s.pairs or s.marks for s in (self, sketch)):
             identifiers.append(((self.posts, sketch.posts), (self.best, sketch.best)))
         shares = [_shares(_common_range(*of_all)) for of_all, _ in identifiers]
         heads = [_shares(_common_range(*of_best)) for _, of_best in identifiers]
-        if any(of_all >= _SAME for of_all, _ in [*shares, *heads, *wording]):
+        if any(of_all >= _SAME for of_all, _ in [*shares, *heads, pairs, best_pairs]):
             return Relation.SAME
         alike = bool(self.best or self.best_texts) == bool(
             sketch.best or sketch.best_texts
         )
         # The best posts are the same ones, or others: a part of them is not the question.
-        is_part = any(of_smaller >= _PART for _, of_smaller in [*shares, *wording[:2]])
+        is_part = any(of_smaller >= _PART for _, of_smaller in [*shares, pairs, marks])
         if alike and is_part:
             return Relation.PART
         return Relation.OTHER
