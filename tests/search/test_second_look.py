@@ -1,6 +1,7 @@
 """A second look raises what a transformer finds near among each list's best, and nothing else."""
 
 import json
+import multiprocessing
 import os
 import sys
 import types
@@ -25,7 +26,7 @@ from siamese_news.model.text_model import PRETRAINED
 from siamese_news.search import filtering, scan, second_look
 from siamese_news.search.second_look import SecondLook, dealt
 from siamese_news.search.seeds import Seeds
-from siamese_news.search.sharding import steps
+from siamese_news.search.sharding import steps, workers
 
 WORDS = ["flood", "river", "cellar", "bridge", "phone"]
 STORIES = {
@@ -449,6 +450,9 @@ def test_foreign_seeds_give_the_same_from_any_door(files, danish, monkeypatch):
     indexed = ("--index", files / "posts.index")
     run(files, *command(files, danish, "rank", "index.jsonl", *indexed))
     kept = ("--min-score", -1)
+    # Only copies of this process know its model, also where another test has imported torch.
+    fork = multiprocessing.get_context("fork")
+    monkeypatch.setattr(workers, "copying", lambda: fork)
     run(files, *command(files, danish, "filter", "f.jsonl", *kept))
     run(files, *command(files, danish, "filter", "w.jsonl", *kept, "--workers", 2))
     content = {
