@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -198,15 +199,21 @@ def test_an_office_file_that_is_made_to_fill_the_memory_is_refused(tmp_path, kin
     for kind in kinds:
         (tmp_path / kind).mkdir()
         paths.append(str(made(tmp_path / kind, kind)))
+    # What libraries map of their files is counted, too, and differs by how they were installed.
+    plain = tmp_path / "plain.txt"
+    plain.write_text("A river floods a town. Cellars are full of water.\n")
     done = subprocess.run(
-        [sys.executable, "-c", DOCTOR, *paths], capture_output=True, text=True
+        [sys.executable, "-c", DOCTOR, str(plain), *paths],
+        capture_output=True,
+        text=True,
     )
     assert not done.returncode, done.stderr
+    (at_first, *_) = map(int, re.findall(r"^\d{2,}$", done.stdout, re.MULTILINE))
     for path in paths:
         _, found, rest = done.stdout.partition(f"cannot be read: {path}: ")
         assert found, f"{path}: {done.stdout}"
         said, *_, code, memory = rest.partition("cannot be read: ")[0].splitlines()
-        assert code == "2" and int(memory) < 400, path
+        assert code == "2" and int(memory) - at_first < 130, path
         reasons = ("more than a sheet holds", "more than an article has", "invalid XML")
         assert any(reason in said for reason in reasons), said
 
