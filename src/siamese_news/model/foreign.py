@@ -133,18 +133,19 @@ def _expect_whole(folder: str | Path, root: Path, model: Any) -> None:
             if isinstance(table, np.ndarray)
         ),
     )
-    parts = list(getattr(model, "modules", list)())
-    if any(type(part).__name__ == "EmbeddingBag" for part in parts):
+    modules = list(getattr(model, "modules", list)())
+    if any(type(module).__name__ == "EmbeddingBag" for module in modules):
         model.float()  # in halves, a text without a token is the mean of nothing, and not zeros
     # The first one is the whole transformer, whose settings name its kind.
-    for part in [part for part in parts if hasattr(part, "base_model_prefix")][:1]:
+    transformers = [m for m in modules if hasattr(m, "base_model_prefix")]
+    for transformer in transformers[:1]:
         for path in root.rglob("config.json"):
             report: dict[str, Any] = {"missing_keys": ()}
             if "model_type" in read_object(path) and any(path.parent.glob(f"*{_SAFE}")):
                 with library_errors(folder):
-                    _, report = type(part).from_pretrained(
+                    _, report = type(transformer).from_pretrained(
                         str(path.parent),
-                        config=part.config,
+                        config=transformer.config,
                         device_map="meta",
                         output_loading_info=True,
                         use_safetensors=True,
@@ -259,26 +260,26 @@ def _problem(path: Path) -> str:
         return ""
     try:
         settings = json.loads(path.read_bytes())
-        made = _made(settings)
+        letters = _made(settings)
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
         return "is not JSON, or has steps of a tokenizer that are not known"
-    if made > _MOST_MADE:
+    if letters > _MOST_MADE:
         return "has steps of a tokenizer that make a text too long"
     if name in _WORDS:
         return ""
     if name == "modules.json":
-        places = [str(value) for key, value in inner_pairs(settings) if key == "path"]
-        if len(set(places)) < len(places):
+        paths = [str(value) for key, value in inner_pairs(settings) if key == "path"]
+        if len(set(paths)) < len(paths):
             return "names one place for several modules, and each of them would load it"
     for key, value in inner_pairs(settings):
         if (name, key) == ("modules.json", "type") and not _MODULE.fullmatch(
             str(value)
         ):
             return f"names the class {str(value)[:80]!r}, which is not a known one of the library"
-        most = [most for word, most in _MOST.items() if word in key]
+        limits = [limit for word, limit in _MOST.items() if word in key]
         size = len(json.dumps(value)) if key == "prompts" else value
-        if type(size) is int and abs(size) > min(most, default=math.inf):
-            return f"has {key} of {size:,}, expected at most {min(most):,}"
+        if type(size) is int and abs(size) > min(limits, default=math.inf):
+            return f"has {key} of {size:,}, expected at most {min(limits):,}"
         if key in ("auto_map", "custom_pipelines") or (
             key == "trust_remote_code" and value
         ):
@@ -288,8 +289,8 @@ def _problem(path: Path) -> str:
         ):
             return f"names {value[:80]!r}, which is not an activation of torch"
         names_place = key == "path" or name.endswith(".index.json")
-        place = Path(value if names_place and isinstance(value, str) else "")
-        if place.is_absolute() or ".." in place.parts:
+        path_named = Path(value if names_place and isinstance(value, str) else "")
+        if path_named.is_absolute() or ".." in path_named.parts:
             return f"names the place {value[:80]!r} outside the folder"
     return ""
 
@@ -313,16 +314,18 @@ def _made(settings: Any) -> float:
             weights.get(letter, weights[""])
             for letter in step.get("content", step.get("prepend", ""))
         )
-        first = step.get("pattern", {}).get("String", "")[:1]
+        letter_replaced = step.get("pattern", {}).get("String", "")[:1]
         if step["type"] == "Sequence":
             steps += step["normalizers" if "normalizers" in step else "pretokenizers"]
-        elif step["type"] == "Replace" and first:
-            weights[first] = max(weights.get(first, weights[""]), weight)
+        elif step["type"] == "Replace" and letter_replaced:
+            weights[letter_replaced] = max(
+                weights.get(letter_replaced, weights[""]), weight
+            )
         elif step["type"] in (
             "Replace",
             "Prepend",
         ):  # a pattern may fit between letters
-            weights = {letter: made + weight for letter, made in weights.items()}
+            weights = {letter: old + weight for letter, old in weights.items()}
         else:
             charsmap = b64decode(step.get("precompiled_charsmap") or "")
             texts = charsmap[4 + int.from_bytes(charsmap[:4], "little") :].decode()

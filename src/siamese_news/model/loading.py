@@ -179,11 +179,11 @@ def open_named(folder: Path | None) -> tuple[AnyModel, dict[str, str]]:
     """
     model = open_model(folder)
     if isinstance(model, ExternalModel):
-        more = {"library": model.library, "words": folder_sha256(PRETRAINED)}
+        library = {"library": model.library, "words": folder_sha256(PRETRAINED)}
         return model, {
             "folder": str(folder),
             "sha256": folder_hash(model.folder),
-        } | more
+        } | library
     digest = folder_sha256(PRETRAINED if folder is None else folder)
     return model, {
         "folder": "pretrained" if folder is None else str(folder),

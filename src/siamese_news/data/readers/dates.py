@@ -315,14 +315,14 @@ def order_of(values: Iterable[Any]) -> str:
     ending: set[str] = set()
     texts = (_POINTED.sub(" ", value) for value in values if isinstance(value, str))
     for match in filter(None, map(_NUMBERS.search, texts)):
-        left, sign, middle, right = match.groups()
-        if len(left) < 3 and not (sign == "." and len(right) == 4):
+        start, sign, middle, right = match.groups()
+        if len(start) < 3 and not (sign == "." and len(right) == 4):
             possible = {
                 order
                 for order, year, month, day in (
-                    ("dmy", right, middle, left),
-                    ("mdy", right, left, middle),
-                    ("ymd", left, middle, right),
+                    ("dmy", right, middle, start),
+                    ("mdy", right, start, middle),
+                    ("ymd", start, middle, right),
                 )
                 if len(year) in (2, 4) and _year(year) < END_YEAR
                 if 0 < int(month) < 13 and 0 < int(day) < 32
@@ -330,7 +330,7 @@ def order_of(values: Iterable[Any]) -> str:
             }
             if possible:  # else it is none in any order, such as 00/00/00
                 orders &= possible
-                leading.add(left)
+                leading.add(start)
                 ending.add(right)
     if not leading:
         return ""
