@@ -123,6 +123,7 @@ def places_among(columns: Ids, ids: Ids) -> tuple[NDArray[np.bool_], Ids]:
     has_column[columns & _LAST_BITS] = True
     is_among = has_column[ids & _LAST_BITS]
     searched = ids[is_among]
+    # Without the last column, so that every place is one of `columns`.
     places_of_ids = np.searchsorted(columns[:-1], searched)
     is_column = columns[places_of_ids] == searched
     is_among[is_among] = is_column

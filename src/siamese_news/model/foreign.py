@@ -321,10 +321,8 @@ def _made(settings: Any) -> float:
             weights[letter_replaced] = max(
                 weights.get(letter_replaced, weights[""]), weight
             )
-        elif step["type"] in (
-            "Replace",
-            "Prepend",
-        ):  # a pattern may fit between letters
+        # A pattern may fit between any two letters.
+        elif step["type"] in ("Replace", "Prepend"):
             weights = {letter: old + weight for letter, old in weights.items()}
         else:
             charsmap = b64decode(step.get("precompiled_charsmap") or "")

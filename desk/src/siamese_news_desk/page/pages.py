@@ -149,9 +149,8 @@ def list_end(desk: Desk) -> dict[str, Any]:
     Returns:
         ``threshold``, a score, and ``score``, the same as text; ``posts`` that reach it;
         ``relevance`` that was chosen, or of the last of them, as text, empty where it is unknown;
-        ``line``, how many
-        posts are in the list, and how many relevant ones are in it and missed; ``detail``, whose
-        numbers these are.
+        ``line``, how many posts are in the list, and how many relevant ones are in it and missed;
+        ``detail``, whose numbers these are.
     """
     results = desk.project.load_results()
     threshold = desk.project.threshold

@@ -33,9 +33,8 @@ class FormatsByForm:
     def __init__(self, choice: Choice) -> None:
         self._choice = choice
         self._formats: dict[Any, Detected] = {}
-        self._room = (
-            2**26
-        )  # bytes of small files that are kept, so that each is opened once
+        # Bytes of small files that may be kept, so that each is opened once.
+        self._room = 2**26
 
     def detect(self, source: Input) -> Detected:
         """What `detect` says of a file, from an earlier one of the same form if there is one."""

@@ -94,7 +94,7 @@ def written_date(text: str, order: str = "") -> datetime:
 
     Of ``10/11/2018``, `order` says which is the day; without it only a number above 12 does. Days
     come first where points are between the numbers. Of two digits, a year is not understood where
-    the `order` is none of `ORDERS`, such as the ``?`` of `order_of`.
+    the `order` is not one of `ORDERS`, such as the ``?`` of `order_of`.
 
     Raises:
         ImpossibleDate: no calendar has it.
@@ -328,7 +328,7 @@ def order_of(values: Iterable[Any]) -> str:
                 if 0 < int(month) < 13 and 0 < int(day) < 32
                 if order != "mdy" or sign != "."
             }
-            if possible:  # else it is none in any order, such as 00/00/00
+            if possible:  # else no order makes it a date, such as 00/00/00
                 orders &= possible
                 leading.add(start)
                 ending.add(right)

@@ -156,9 +156,8 @@ class Detected:
     remarks: tuple[str, ...] = ()  # on fields that are not what their names say
     # Lists of objects that are posts as well, in a JSON of no known format.
     inner: Mapping[tuple[str, ...], Fields] = field(default_factory=dict)
-    empty_names: tuple[
-        str, ...
-    ] = ()  # fields that may have such lists in later records
+    # Fields that may have such lists in later records.
+    empty_names: tuple[str, ...] = ()
 
     @property
     def described(self) -> str:

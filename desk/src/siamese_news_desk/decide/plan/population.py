@@ -30,9 +30,8 @@ _DENSE = 100  # names are those of these posts if so many times as many are poss
 _PART = re.compile(r"\d+|[^\W\d_]{1,10}|[\W_]+")
 _FEWEST = 16  # fewer names or scores may be those of other posts by chance
 _STEP = 4  # ranks that are rounded have regular steps over so many scores
-_IRREGULAR = (
-    0.15  # the median change of these steps, as a share; .24 if scores come at random
-)
+# The median change of these steps, as a share; it is .24 if scores come at random.
+_IRREGULAR = 0.15
 _BITS = 16
 _LIKELY = 50_000  # best posts whose relevance is read
 
