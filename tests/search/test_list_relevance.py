@@ -424,3 +424,15 @@ def test_where_only_the_pool_shows_that_relevance_is_unknown_nothing_says_to_low
     assert searcher.filter([STORY], POSTS, threshold=0.5) == []
     assert "agree): keep a number of posts" in caplog.text
     assert "Lower it" not in caplog.text and "No post was kept" not in caplog.text
+
+
+def test_a_seed_that_is_unlike_all_measured_is_named_where_the_seeds_have_one_list(
+    searcher, caplog
+):
+    caplog.set_level("INFO")
+    headline = "flood in Harlow Bridge"
+    assert searcher.filter([STORY, headline], POSTS, threshold=0.5)
+    assert "1 seed is unlike those that relevance was measured for" in caplog.text
+    caplog.clear()
+    searcher.filter([STORY], POSTS, threshold=0.5)
+    assert "unlike" not in caplog.text

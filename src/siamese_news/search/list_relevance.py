@@ -18,6 +18,7 @@ from siamese_news.scoring import Scorer
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.text.languages import BACKGROUND, language_of_seed
 from siamese_news.text.spaceless import length_of
+from siamese_news.utils.terminal import counted, verb
 
 # No score in millionths is as high.
 _NEVER = 4 * MILLION + 1
@@ -46,12 +47,14 @@ class ListRelevance:
         evidence: of each list; None where nothing was measured for seeds like its own.
         labels: the map by the user's labels, if there is one.
         about: what it is the relevance to, in words.
+        unmeasured: the seeds of the one list of all seeds that are unlike those that were measured.
     """
 
     calibration: Calibration | None
     evidence: Sequence[Evidence | None]
     labels: LabelMap | None = None
     about: str = "relevant"
+    unmeasured: int = 0
 
     def of(self, number: int, scores: NDArray[np.int64]) -> NDArray[np.float64]:
         """(N,) the relevance of N scores in list `number`; NaN where it is unknown."""
@@ -82,12 +85,19 @@ class ListRelevance:
         return 1 + bisect_left(range(1, _NEVER), True, key=reached)
 
     def remarks(self) -> list[str]:
-        """The remark on lists whose relevance is unknown; none without a calibration."""
+        """The remark on lists or seeds whose relevance is unknown; none without a calibration."""
         count = len(self.evidence)
         score = np.array([MILLION])
         unknown = sum(np.isnan(self.of(number, score)[0]) for number in range(count))
-        if not unknown or self.calibration is None:
+        unlike = self.unmeasured if self.labels is None else 0
+        if self.calibration is None or not (unknown or unlike):
             return []
+        if not unknown:
+            return [
+                f"{counted(unlike, 'seed')} {verb(unlike, 'are')} unlike those that relevance was "
+                f"measured for ({self.calibration.measured}), and the relevance in the list is that of "
+                "the others: search with each seed alone to see what is unknown."
+            ]
         where = "" if count == 1 else f" in {unknown} of the {count} lists"
         return [
             f"Relevance is unknown{where} (it was measured for seeds of "
@@ -112,12 +122,15 @@ def list_relevance(
     ]
     of_pool = scorer.evidence(seed_rows) if seed_rows else None
     evidence: list[Evidence | None] = [None] * len(seeds.articles)
-    for row, about in zip(seed_rows, of_pool or (), strict=False):
-        evidence[row] = replace(about, short=short(seeds.articles[row]))
+    for row, of_seed in zip(seed_rows, of_pool or (), strict=False):
+        evidence[row] = replace(of_seed, short=short(seeds.articles[row]))
+    unmeasured = evidence.count(None) * seeds.one_story
     if seeds.one_story:
         of_measured = [about for about in evidence if about is not None]
         evidence = [mean_evidence(of_measured) if of_measured else None]
-    return ListRelevance(calibration, evidence, labels, about_words(scorer.decisions()))
+    return ListRelevance(
+        calibration, evidence, labels, about_words(scorer.decisions()), unmeasured
+    )
 
 
 def about_words(decisions: Iterable[str]) -> str:
@@ -189,9 +202,10 @@ class Cut:
         assert calibration is not None
         lower, upper = (min(max(mean + off, 0.0), 1.0) for off in calibration.off)
         return [
+            *self.relevance.remarks(),
             f"About {mean:.0%} of the posts kept are expected to be {self.relevance.about}: "
             f"{lower:.0%} to {upper:.0%} in nine of ten pools of other kinds or collections. Label 20 "
-            "posts, and the number becomes yours (sample --for relevance); certify gives a guarantee."
+            "posts, and the number becomes yours (sample --for relevance); certify gives a guarantee.",
         ]
 
 
