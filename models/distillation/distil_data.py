@@ -1,7 +1,7 @@
 """The data of distillation: texts, and what a teacher says of each."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Unpack
 
@@ -12,7 +12,7 @@ from torch.utils.data import Dataset
 from typing_extensions import override
 
 from models.distillation.corpus import read_corpus, read_texts, student_texts
-from siamese_news.data.samplers import TextBatchSampler
+from siamese_news.data.samplers import BatchSampler
 from siamese_news.errors import InputError
 from siamese_news.model.siamese import Model
 from siamese_news.model.trained_on import TrainingRecord
@@ -23,6 +23,47 @@ from siamese_news.training.datamodule import Batches, DataOptions, SiameseDataMo
 from siamese_news.training.teacher import first_words, teacher_vectors
 
 log = logging.getLogger(__name__)
+
+
+class TextBatchSampler(BatchSampler[list[int]]):
+    """Random batches of texts, all of one size; the texts left over wait for another epoch.
+
+    Args:
+        texts: how many there are.
+        texts_per_batch: over all ranks.
+
+    Raises:
+        InputError: for a batch of fewer than two texts a rank, or fewer texts than that.
+    """
+
+    def __init__(
+        self,
+        *,
+        texts: int,
+        texts_per_batch: int,
+        seed: int = 0,
+        rank: int = 0,
+        world: int = 1,
+        one_epoch: bool = False,
+    ) -> None:
+        super().__init__(seed=seed, rank=rank, world=world, one_epoch=one_epoch)
+        if texts_per_batch < 2 * world or texts < 2 * world:
+            raise InputError(
+                f"{texts} texts in batches of {texts_per_batch} for {world} processes: a text is "
+                "compared with others of its batch; expected 2 or more of both for each process"
+            )
+        self.texts = texts
+        self.texts_per_batch = min(texts, texts_per_batch // world * world)
+        self._batches = texts // self.texts_per_batch
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """This rank's batches of the epoch, from the position on."""
+        epoch = 0 if self.one_epoch else self.epoch
+        order = np.random.default_rng([self.seed, epoch]).permutation(self.texts)
+        for batch in range(self.batch, len(self)):
+            start = batch * self.texts_per_batch
+            end = start + self.texts_per_batch
+            yield order[start + self.rank : end : self.world].tolist()
 
 
 class TaughtTexts(Dataset[dict[str, Tensor]]):

@@ -270,8 +270,6 @@ def test_pair_batches_hold_every_pair_once_and_ranks_share():
     [
         ([], {}, "no training pair"),
         ([[0], []], {}, "without a post"),
-        ([[0], [1]], {"articles_per_batch": 0}, "articles_per_batch is 0"),
-        ([[0], [1]], {"chunks_per_epoch": 0}, "chunks_per_epoch is 0"),
         ([[0], [1]], {"world": 3}, "2 articles for 3 processes"),
         ([list(range(50)), [50]], {"world": 2}, "chunks_per_epoch=1"),
         ([list(range(50)), [50]], {}, "chunks_per_epoch=1"),

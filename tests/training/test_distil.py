@@ -22,7 +22,6 @@ from tests.commands import python_m
 from tests.training.counting_teacher import counted_words
 from torch.nn.functional import normalize
 
-from siamese_news.data.samplers import TextBatchSampler
 from siamese_news.errors import InputError
 from siamese_news.model import Model
 from siamese_news.text.token_ids import TokenIds
@@ -181,7 +180,7 @@ def test_ranks_share_the_texts_of_an_epoch(texts, batch, world, epoch):
     read = []
     sizes = set()
     for rank in range(world):
-        sampler = TextBatchSampler(
+        sampler = distil_data.TextBatchSampler(
             texts=texts, texts_per_batch=batch, rank=rank, world=world
         )
         sampler.set_epoch(epoch)
@@ -195,8 +194,8 @@ def test_ranks_share_the_texts_of_an_epoch(texts, batch, world, epoch):
 
 
 def test_a_sampler_continues_where_it_was():
-    whole = list(TextBatchSampler(texts=50, texts_per_batch=8, seed=3))
-    sampler = TextBatchSampler(texts=50, texts_per_batch=8, seed=3)
+    whole = list(distil_data.TextBatchSampler(texts=50, texts_per_batch=8, seed=3))
+    sampler = distil_data.TextBatchSampler(texts=50, texts_per_batch=8, seed=3)
     sampler.load_state_dict({"epoch": 0, "batch": 2, "batches": len(whole)})
     assert list(sampler) == whole[2:]
 
@@ -206,7 +205,7 @@ def test_a_sampler_continues_where_it_was():
 )
 def test_too_few_texts_are_refused(texts, batch, world):
     with pytest.raises(InputError, match="expected 2 or more"):
-        TextBatchSampler(texts=texts, texts_per_batch=batch, world=world)
+        distil_data.TextBatchSampler(texts=texts, texts_per_batch=batch, world=world)
 
 
 def test_parts_of_a_text_are_runs_and_choices_of_its_words():

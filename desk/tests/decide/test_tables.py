@@ -132,11 +132,6 @@ def test_one_table_does_not_depend_on_its_neighbors():
         assert (many.bounds(number, 300) == alone.bounds(0, 300)).all()
 
 
-def test_an_error_budget_that_cannot_be_is_refused():
-    with pytest.raises(ValueError, match="error is 0.6"):
-        Tables([10], [1], error=0.6, turn=5)
-
-
 @pytest.mark.parametrize("target", [".5", ".8", ".95"])
 def test_no_table_is_above_its_ceiling(target):
     sizes = [37, 100, 1500, 20_000]

@@ -1,4 +1,4 @@
-"""Batches of articles with their posts, or of texts: deterministic, rank-aware, resumable.
+"""Batches of articles with their posts: deterministic, rank-aware, resumable.
 
 A batch of articles is a list of groups (`siamese_news.data.collate`). All samplers are pure
 functions of (seed, epoch, rank, world): any worker or restart makes the same batches.
@@ -21,7 +21,7 @@ FEW = 3
 T = TypeVar("T")
 
 
-class _BatchSampler(Sampler[T]):
+class BatchSampler(Sampler[T]):
     """Epoch and position; a subclass makes the batches of a rank.
 
     With `one_epoch` every epoch has the batches of the first one.
@@ -46,7 +46,7 @@ class _BatchSampler(Sampler[T]):
         return self._batches
 
     @property
-    def sampler(self) -> "_BatchSampler[T]":
+    def sampler(self) -> "BatchSampler[T]":
         """Itself: Lightning calls ``set_epoch`` only on a batch sampler's ``sampler``."""
         return self
 
@@ -83,48 +83,7 @@ class _BatchSampler(Sampler[T]):
             self.batch = 0
 
 
-class TextBatchSampler(_BatchSampler[list[int]]):
-    """Random batches of texts, all of one size; the texts left over wait for another epoch.
-
-    Args:
-        texts: how many there are.
-        texts_per_batch: over all ranks.
-
-    Raises:
-        InputError: for a batch of fewer than two texts a rank, or fewer texts than that.
-    """
-
-    def __init__(
-        self,
-        *,
-        texts: int,
-        texts_per_batch: int,
-        seed: int = 0,
-        rank: int = 0,
-        world: int = 1,
-        one_epoch: bool = False,
-    ) -> None:
-        super().__init__(seed=seed, rank=rank, world=world, one_epoch=one_epoch)
-        if texts_per_batch < 2 * world or texts < 2 * world:
-            raise InputError(
-                f"{texts} texts in batches of {texts_per_batch} for {world} processes: a text is "
-                "compared with others of its batch; expected 2 or more of both for each process"
-            )
-        self.texts = texts
-        self.texts_per_batch = min(texts, texts_per_batch // world * world)
-        self._batches = texts // self.texts_per_batch
-
-    def __iter__(self) -> Iterator[list[int]]:
-        """This rank's batches of the epoch, from the position on."""
-        epoch = 0 if self.one_epoch else self.epoch
-        order = np.random.default_rng([self.seed, epoch]).permutation(self.texts)
-        for batch in range(self.batch, len(self)):
-            start = batch * self.texts_per_batch
-            end = start + self.texts_per_batch
-            yield order[start + self.rank : end : self.world].tolist()
-
-
-class _GroupSampler(_BatchSampler[Batch]):
+class _GroupSampler(BatchSampler[Batch]):
     """A subclass makes global batches, which are shared out to the ranks."""
 
     @abstractmethod
@@ -168,8 +127,8 @@ class ArticleBatchSampler(_GroupSampler):
         most_articles: the most articles that a text of the others is under.
 
     Raises:
-        InputError: for no article, sizes below 1, fewer articles than processes, or batches of one
-            article, which have no negative.
+        InputError: for no article, fewer articles than processes, or batches of one article, which
+            have no negative.
     """
 
     def __init__(
@@ -187,21 +146,10 @@ class ArticleBatchSampler(_GroupSampler):
         one_epoch: bool = False,
     ) -> None:
         super().__init__(seed=seed, rank=rank, world=world, one_epoch=one_epoch)
-        if len(posts) != len(lengths):
-            raise ValueError(
-                f"{len(posts)} articles have posts, {len(lengths)} have a length"
-            )
         if not posts or any(len(of_article) == 0 for of_article in posts):
             raise InputError(
                 "no training pair, or an article without a post; each needs one"
             )
-        for name, value in (
-            ("articles_per_batch", articles_per_batch),
-            ("posts_per_article", posts_per_article),
-            ("chunks_per_epoch", 1 if chunks_per_epoch is None else chunks_per_epoch),
-        ):
-            if value < 1:
-                raise InputError(f"data.batching.{name} is {value}, expected 1 or more")
         if len(posts) < world:
             raise InputError(
                 f"{len(posts)} articles for {world} processes; use fewer processes"
@@ -398,7 +346,7 @@ class PairBatchSampler(_GroupSampler):
     share; a remainder that does not divide is left out of that epoch.
 
     Raises:
-        InputError: for fewer pairs than processes, a size below 1, or one article alone.
+        InputError: for fewer pairs than processes, or one article alone.
     """
 
     def __init__(
@@ -412,10 +360,6 @@ class PairBatchSampler(_GroupSampler):
         one_epoch: bool = False,
     ) -> None:
         super().__init__(seed=seed, rank=rank, world=world, one_epoch=one_epoch)
-        if pairs_per_batch < 1:
-            raise InputError(
-                f"data.batching.pairs_per_batch is {pairs_per_batch}, expected >= 1"
-            )
         self.pairs = [
             (article, post)
             for article, of_article in enumerate(posts)

@@ -54,16 +54,7 @@ class PredictionHead(nn.Module):
         return torch.tanh(self.norm(hidden))
 
     def forward(self, encoded: Tensor, features: Tensor | None = None) -> Tensor:
-        """Log-probabilities (B, 2) from (B, input_dim) and (B, features).
-
-        Raises:
-            ValueError: more or fewer features than the head was built for.
-        """
-        got = 0 if features is None else features.shape[1]
-        if got != self.features:
-            raise ValueError(
-                f"the head got {got} extra features; it was built for {self.features}"
-            )
+        """Log-probabilities (B, 2) from (B, input_dim) and (B, features)."""
         hidden = self.hidden_layer(encoded)
         if self.order == "relu-norm":
             hidden = self.norm(hidden)

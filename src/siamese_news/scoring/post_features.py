@@ -198,18 +198,14 @@ class PostReader:
                 yield phrase(word(flat[position]), word(flat[position + 1]))
 
 
-def unit_terms(
-    posts: Posts, weights: TermWeights, without: Ids | None = None
-) -> sparse.csr_matrix:
+def unit_terms(posts: Posts, weights: TermWeights) -> sparse.csr_matrix:
     """Vectors (P, C) over all features of the posts whose products are lexical similarities.
 
     A product is half the cosine of the words plus half that of the bigrams; without bigrams it is
-    the cosine of the words. The features `without` are left out of the vectors.
+    the cosine of the words.
     """
     columns, column_of_term = np.unique(posts.terms, return_inverse=True)
     values = weights.of(posts.terms)
-    if without is not None:
-        values[np.isin(posts.terms, without)] = 0.0
     if posts.factors is not None:
         values = values * posts.factors
     count = len(posts.ids)

@@ -23,8 +23,8 @@ from siamese_news.data.collate import GroupDataset, collate
 from siamese_news.data.records import Article, Collection, Post
 from siamese_news.data.samplers import (
     ArticleBatchSampler,
+    BatchSampler,
     PairBatchSampler,
-    TextBatchSampler,
 )
 from siamese_news.data.sources import (
     BUNDLED,
@@ -60,7 +60,7 @@ from siamese_news.training.plain_options import (
     options_of,
     save_as_hyperparameters,
 )
-from siamese_news.training.schema import complaints
+from siamese_news.training.schema import Count, complaints
 
 log = logging.getLogger(__name__)
 
@@ -93,10 +93,10 @@ class Batching(TypedDict, total=False):
     """What a batch is; see `ArticleBatchSampler` and `PairBatchSampler`."""
 
     kind: Literal["articles", "pairs"]
-    articles_per_batch: int
-    posts_per_article: int
-    chunks_per_epoch: int | None
-    pairs_per_batch: int
+    articles_per_batch: Count
+    posts_per_article: Count
+    chunks_per_epoch: Count | None
+    pairs_per_batch: Count
 
 
 class Limits(TypedDict, total=False):
@@ -326,9 +326,7 @@ class SiameseDataModule(KeepsArguments, pl.LightningDataModule):
         self._held_out = held_out
         self._collections: dict[str, Collection] = {}
         self._dataset: GroupDataset | None = None
-        self._sampler: (
-            ArticleBatchSampler | PairBatchSampler | TextBatchSampler | None
-        ) = None
+        self._sampler: BatchSampler[Any] | None = None
         self._saved: dict[str, Any] | None = None
         # As used, but for what a subclass makes of arguments of its own.
         declared = options_of(type(self), SiameseDataModule)
@@ -573,7 +571,7 @@ class SiameseDataModule(KeepsArguments, pl.LightningDataModule):
     def _batches(
         self,
         dataset: Any,
-        sampler: ArticleBatchSampler | PairBatchSampler | TextBatchSampler,
+        sampler: BatchSampler[Any],
         collate_fn: Callable[[Any], Any],
     ) -> Batches:
         """The batches of a sampler, from the saved position on."""

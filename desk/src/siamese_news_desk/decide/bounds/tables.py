@@ -71,8 +71,6 @@ class Tables:
         turn: int,
         with_progress: WithProgress = iter,
     ) -> None:
-        if not 0 < error <= 0.5:
-            raise ValueError(f"error is {error}; expected more than 0 and at most .5")
         self.sizes = np.asarray(sizes, np.int64)
         self.nulls = np.asarray(nulls, np.int64)
         self.error = error
