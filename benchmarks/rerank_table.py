@@ -20,13 +20,13 @@ from siamese_news.data.trec import read_run
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run
 from siamese_news.training.interpolation import GRID, SCALES, interpolate, interpolated
-from siamese_news.training.rerank import JOINT, PLAIN
 from siamese_news.training.rerank_data import (
     Fold,
     RerankCollection,
     make_fold,
     read_reranking,
 )
+from siamese_news.training.rerank_task import JOINT, PLAIN
 from siamese_news.utils.markdown import markdown_table
 
 Run = dict[str, dict[str, float]]

@@ -24,7 +24,7 @@ from papers.samcnn.runs import (
 from papers.samcnn.table3 import Figures, mean_of, ranker_systems
 from papers.samcnn.variants import ATTENTIVE, CHOSEN, chosen_jobs
 from papers.style import new_figure, series
-from siamese_news.training.rerank import JOINT, PLAIN
+from siamese_news.training.rerank_task import JOINT, PLAIN
 
 EXPERIMENT = "rerank_authors"
 SUM = ", sum"  # ends the name of a ranker that sums over the query words

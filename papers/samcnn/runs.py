@@ -16,13 +16,13 @@ from siamese_news.metrics import evaluate_run
 from siamese_news.model.ranker_ensemble import log_of_mean
 from siamese_news.train import train as train_job
 from siamese_news.training.interpolation import GRID, SCALES, interpolated
-from siamese_news.training.rerank import JOINT, PLAIN
 from siamese_news.training.rerank_data import (
     RerankCollection,
     Run,
     make_fold,
     read_reranking,
 )
+from siamese_news.training.rerank_task import JOINT, PLAIN
 
 #: Option of ``conf/ranker`` -> name in the paper.
 RANKERS = {"bicnn": "BiCNN", "qatt": "QAtt", "patt": "PAtt"}

@@ -17,7 +17,7 @@ from papers.samcnn.runs import (
     training_jobs,
 )
 from siamese_news.metrics import randomization_test
-from siamese_news.training.rerank import JOINT, PLAIN
+from siamese_news.training.rerank_task import JOINT, PLAIN
 
 LEVEL, SAMPLES = 0.05, 10_000
 MARKS = (

@@ -216,7 +216,7 @@ def refused(name, *options):
     Devices are not asked for: those that a page names may not be here.
     """
     from siamese_news.training.plain_options import plain_options
-    from siamese_news.training.rerank import _check_options
+    from siamese_news.training.rerank_task import _check_options
     from siamese_news.training.trainer import make_trainer
 
     here = {"accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto"}

@@ -348,3 +348,19 @@ def test_vectors_that_lack_most_words_are_refused(data):
         InputError, match=r"the vectors have \d+ of the \d+ words of the training"
     ):
         module.setup("fit")
+
+
+@pytest.mark.parametrize(
+    "batching",
+    [
+        {"articles_per_batch": 0},
+        {"posts_per_article": -1},
+        {"chunks_per_epoch": 0},
+        {"kind": "pairs", "pairs_per_batch": 0},
+    ],
+)
+def test_a_batch_without_room_is_refused_where_its_size_is_given(batching):
+    (*_, name) = batching
+    message = rf"data\.batching\.{name}=-?\d: expected a whole number, 1 or more"
+    with pytest.raises(InputError, match=message):
+        SiameseDataModule("stories", batching=batching)

@@ -21,7 +21,7 @@ from siamese_news.rerankers import Pair
 from siamese_news.search.reranking import rerank_posts
 from siamese_news.text.vocabulary import stable_hash
 from siamese_news.train import train
-from siamese_news.training import rerank
+from siamese_news.training import rerank_task
 from siamese_news.training.rerank_data import (
     Pairs,
     encode_collection,
@@ -135,7 +135,7 @@ def test_several_devices_are_refused(folder, tmp_path):
     with pytest.raises(
         InputError, match=r"this task trains on one device.*2 processes"
     ):
-        rerank.run(config, tmp_path / "out")
+        rerank_task.run(config, tmp_path / "out")
 
 
 def test_the_optimizer_and_its_schedule_are_those_of_the_configuration(
@@ -148,7 +148,7 @@ def test_the_optimizer_and_its_schedule_are_those_of_the_configuration(
         "gamma": 0.5,
     }
     config = configuration(folder, optimizer=rmsprop, schedule=schedule)
-    rerank.run(config, tmp_path / "out")
+    rerank_task.run(config, tmp_path / "out")
     saved = torch.load(
         tmp_path / "out" / "checkpoints" / "last.ckpt", weights_only=True
     )
@@ -204,17 +204,17 @@ def test_trains_saves_and_is_not_trained_twice(folder, tmp_path):
 
 
 def test_a_crash_goes_on_from_the_last_epoch(folder, tmp_path, monkeypatch):
-    whole = rerank.run(configuration(folder), tmp_path / "whole")
-    score = rerank.score_pairs
+    whole = rerank_task.run(configuration(folder), tmp_path / "whole")
+    score = rerank_task.score_pairs
 
     def crash(*arguments):
         raise RuntimeError("power cut")
 
-    monkeypatch.setattr(rerank, "score_pairs", crash)
+    monkeypatch.setattr(rerank_task, "score_pairs", crash)
     with pytest.raises(RuntimeError, match="power cut"):
         train(configuration(folder, epochs=1), tmp_path / "out")
     assert not (tmp_path / "out" / "row.json").exists()
-    monkeypatch.setattr(rerank, "score_pairs", score)
+    monkeypatch.setattr(rerank_task, "score_pairs", score)
     with pytest.raises(
         InputError, match=r"unfinished training of another.* ranker\._target_"
     ):
@@ -245,7 +245,7 @@ def small_model(folder, **task):
     return (
         collection,
         fold,
-        *rerank._build(configuration(folder, **task), collection, fold),
+        *rerank_task._build(configuration(folder, **task), collection, fold),
     )
 
 
@@ -270,7 +270,7 @@ def test_the_table_of_a_fine_tuned_ranker_holds_the_words_of_the_collection(fold
 def test_training_changes_words_without_a_vector(folder, tmp_path):
     config = configuration(folder, collection_words=1, unknown_range=0.05, patience=1)
     config["vectors"]["trainable"] = True
-    row = rerank.run(config, tmp_path / "out")
+    row = rerank_task.run(config, tmp_path / "out")
     before = small_model(folder, collection_words=1, unknown_range=0.05)[2]
     after = TextRanker.load(tmp_path / "out" / "model")
     assert (
@@ -289,7 +289,7 @@ def test_training_changes_words_without_a_vector(folder, tmp_path):
 def test_a_ranker_of_several_widths_trains_under_a_name_of_its_own(
     folder, tmp_path, ranker
 ):
-    row = rerank.run(configuration(folder, ranker, epochs=1), tmp_path / "out")
+    row = rerank_task.run(configuration(folder, ranker, epochs=1), tmp_path / "out")
     name = {"b": "BiCNN", "q": "QAtt", "p": "PAtt"}[ranker[0]]
     assert row["ranker"] == f"{name}, widths 1-2-3"
     assert TextRanker.load(tmp_path / "out" / "model").ranker.encoder.widths == [
@@ -337,7 +337,7 @@ def losses(folder, ranker, pair_of):
     collection = read_reranking("small")
     fold = make_fold(collection, 2013, share=0.15, seed=0)
     torch.manual_seed(0)
-    model, encoded = rerank._build(config, collection, fold)
+    model, encoded = rerank_task._build(config, collection, fold)
     model.double().train()
     optimizer = torch.optim.SGD(
         model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4
@@ -437,7 +437,7 @@ def test_an_option_that_a_ranker_refuses_is_named(folder, tmp_path):
     with pytest.raises(
         InputError, match=r"ranker PAtt: widths is \[\]; expected one or more"
     ):
-        rerank.run(config, tmp_path / "out")
+        rerank_task.run(config, tmp_path / "out")
 
 
 def test_bad_collections_are_named(folder, monkeypatch):
@@ -530,7 +530,7 @@ def test_validation_follows_after_so_many_queries(folder, tmp_path, monkeypatch)
         RerankModule, "on_validation_epoch_end", on_validation_epoch_end
     )
     config = configuration(folder, batches="query", batch_size=6, validate_queries=5)
-    row = rerank.run(config, tmp_path / "out")
+    row = rerank_task.run(config, tmp_path / "out")
     # The best of the validations is kept, not what an epoch ends with.
     assert row["dev AP"] == pytest.approx(max(figures)) and len(figures) == 8
     collection = read_reranking("small")
@@ -554,7 +554,7 @@ def test_a_training_on_the_newest_posts_first(folder, tmp_path, monkeypatch):
 
     monkeypatch.setattr(RerankModule, "training_step", training_step)
     config = configuration(folder, batches="newest", batch_size=6, epochs=1)
-    rerank.run(config, tmp_path / "out")
+    rerank_task.run(config, tmp_path / "out")
     collection = read_reranking("small")
     train = make_fold(collection, 2013, share=0.15, seed=0).train
     assert served == [
@@ -598,4 +598,4 @@ def test_options_that_do_not_fit_batches_of_one_query(
     folder, tmp_path, options, message
 ):
     with pytest.raises(InputError, match=message):
-        rerank.run(configuration(folder, **options), tmp_path / "out")
+        rerank_task.run(configuration(folder, **options), tmp_path / "out")

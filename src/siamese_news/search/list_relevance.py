@@ -98,9 +98,9 @@ class ListRelevance:
                 f"measured for ({self.calibration.measured}), and the relevance in the list is that of "
                 "the others: search with each seed alone to see what is unknown."
             ]
-        where = "" if count == 1 else f" in {unknown} of the {count} lists"
+        in_lists = "" if count == 1 else f" in {unknown} of the {count} lists"
         return [
-            f"Relevance is unknown{where} (it was measured for seeds of "
+            f"Relevance is unknown{in_lists} (it was measured for seeds of "
             f"{self.calibration.measured}): {UNKNOWN}."
         ]
 
