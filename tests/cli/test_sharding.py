@@ -372,3 +372,59 @@ def test_posts_that_changed_between_the_parts_are_refused(small, monkeypatch):
         stream.write('{"id": "new", "text": "river"}\n')
     done = resumed(small)
     assert done.exit_code == 2 and "(posts: " in done.output
+
+
+def test_posts_nearest_to_an_unmeasured_seed_are_left_out_and_counted_in_each_way_to_search(
+    tmp_path, monkeypatch
+):
+    flood = (
+        "The river Asker burst its banks in Harlow Bridge and 900 people were evacuated"
+    )
+    (tmp_path / "story.txt").write_text(f"{flood}.\n")
+    (tmp_path / "thai.txt").write_text(
+        "แม่น้ำล้นตลิ่งเข้าท่วมเมืองเมื่อคืน ชาวบ้านต้องอพยพออกจากบ้าน"
+    )
+    texts = [f"{flood} {n}" if n % 3 else f"แม่น้ำล้นตลิ่ง อพยพ {n}" for n in range(24)]
+    texts += [f"new phone today {n}" for n in range(200)]
+    (tmp_path / "posts").mkdir()
+    for name, share in (("a", texts[::2]), ("b", texts[1::2])):
+        rows = [
+            json.dumps({"id": f"{name}{n}", "text": text})
+            for n, text in enumerate(share)
+        ]
+        (tmp_path / f"posts/{name}.jsonl").write_text("\n".join(rows))
+    seeds = ["--articles", tmp_path / "story.txt", "--articles", tmp_path / "thai.txt"]
+    pool = ["--posts", tmp_path / "posts"]
+    assert run("index", *pool, "--out", tmp_path / "pool").exit_code == 0
+    monkeypatch.setattr(workers, "local_workers", here)
+    monkeypatch.setattr(workers, "parts_for", lambda *_: 2)
+    done = {}
+    for out, where in (
+        ("one.jsonl", pool),
+        ("parts.jsonl", [*pool, "--workers", 2]),
+        ("index.jsonl", ["--index", tmp_path / "pool"]),
+    ):
+        done[out] = run(
+            "filter", *seeds, *where, "--threshold", 0.5, "--out", tmp_path / out
+        )
+        assert done[out].exit_code == 0, done[out].output
+    assert told(tmp_path, "parts.jsonl") == told(tmp_path, "one.jsonl")
+    kept, meta, _ = told(tmp_path, "one.jsonl")
+    assert kept == told(tmp_path, "index.jsonl")[0]
+    run(
+        "filter",
+        *seeds,
+        *pool,
+        "--min-score",
+        meta["threshold"],
+        "--out",
+        tmp_path / "scores.jsonl",
+    )
+    rows = [json.loads(line) for line in told(tmp_path, "scores.jsonl")[0].splitlines()]
+    left_out = [row for row in rows if row["relevance"] is None]
+    assert {row["article"] for row in left_out} == {"thai"}
+    assert len(rows) == len(left_out) + len(kept.splitlines())
+    for result in done.values():
+        last = result.stderr.strip().splitlines()[-1]
+        assert f"; {len(left_out)} more reach the score of the cut" in last
+    assert any(f"{len(left_out)} of which reach" in line for line in meta["remarks"])

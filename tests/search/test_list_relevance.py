@@ -1,9 +1,11 @@
 """Relevance: one meaning for rank, filter and Python, unknown where nothing was measured."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
+from tests.commands import siamese_news
 
 from siamese_news import InputError, Searcher, open_model
 from siamese_news.data.label_map import LabelMap
@@ -211,10 +213,13 @@ def test_one_seed_of_several_that_is_unlike_all_measured_is_counted_as_one(searc
     lists = ListRelevance(searcher.model.calibration, [None, Evidence()])
     (remark,) = lists.remarks()
     assert remark.startswith("Relevance is unknown in 1 of the 2 lists (it was")
-    assert lists.column(0, np.array([MILLION])) == [None]
-    assert lists.column(1, np.array([MILLION])) != [None]
+    assert lists.column(0, np.array([MILLION]), np.zeros(1, int)) == [None]
+    assert lists.column(1, np.array([MILLION]), np.zeros(1, int)) != [None]
     by_score = ListRelevance(searcher.model.calibration, [None], OF_SCORE)
-    assert by_score.remarks() == [] and by_score.column(0, np.array([MILLION]))[0] > 0.5
+    assert (
+        by_score.remarks() == []
+        and by_score.column(0, np.array([MILLION]), np.zeros(1, int))[0] > 0.5
+    )
 
 
 @pytest.mark.parametrize("seed", ["flood in Harlow Bridge", KOREAN])
@@ -251,12 +256,12 @@ def test_relevance_says_to_what_it_is(searcher):
     scorer = open_scorer(searcher.model, [STORY], about="article")
     scorer = observe_all(scorer, POSTS)
     lists = list_relevance(scorer, Seeds([Article("a", STORY)]), Calibration.of(TABLE))
-    (line,) = cut_of(0.5, None, lists).remarks([0.5, 0.9])
+    (line,) = cut_of(0.5, None, lists).remarks([0.5, 0.9], 2, 0)
     assert line.startswith(
         "About 70% of the posts kept are expected to be about the very article: 50% to 80% in nine"
     )
     lists.labels = OF_RELEVANCE
-    (line,) = cut_of(0.5, None, lists).remarks([0.5, 0.9])
+    (line,) = cut_of(0.5, None, lists).remarks([0.5, 0.9], 2, 0)
     assert line.startswith("By your 20 labels about 70%") and "18 of 20" in line
 
 
@@ -326,7 +331,7 @@ def test_relevance_is_known_where_the_signs_agree(changes, known):
     assert (counted(about) > 20) == (about.scores[-1] > 0.1)
     assert table.knows(about) == known
     lists = ListRelevance(table, [about])
-    values = lists.column(0, np.array([MILLION // 10]))
+    values = lists.column(0, np.array([MILLION // 10]), np.zeros(1, int))
     assert (values != [None]) == known
     remarks = [] if known else ["Relevance is unknown (it was"]
     assert [
@@ -426,13 +431,109 @@ def test_where_only_the_pool_shows_that_relevance_is_unknown_nothing_says_to_low
     assert "Lower it" not in caplog.text and "No post was kept" not in caplog.text
 
 
-def test_a_seed_that_is_unlike_all_measured_is_named_where_the_seeds_have_one_list(
-    searcher, caplog
+THAI = (
+    "แม่น้ำสายใหญ่ล้นตลิ่งเข้าท่วมเมืองเมื่อคืนวันอาทิตย์ ชาวบ้านเก้าร้อยคนต้องอพยพออกจากบ้านเรือน "
+    "และประตูกั้นน้ำพังเพราะเครื่องสูบน้ำไม่มีไฟฟ้า"
+)
+THAI_POSTS = [
+    "แม่น้ำสายใหญ่ล้นตลิ่งเข้าท่วมเมือง ชาวบ้านเก้าร้อยคนต้องอพยพ",
+    "ประตูกั้นน้ำพังเพราะเครื่องสูบน้ำไม่มีไฟฟ้า",
+    "ชาวบ้านอพยพออกจากบ้านเรือน",
+]
+UNMEASURED = [
+    pytest.param(THAI, id="a language"),
+    pytest.param("new phone today", id="a headline"),
+]
+
+
+@pytest.mark.parametrize("seed", UNMEASURED)
+def test_posts_nearest_to_an_unmeasured_seed_have_no_relevance_in_the_list_of_several(
+    searcher, caplog, seed
 ):
     caplog.set_level("INFO")
-    headline = "flood in Harlow Bridge"
-    assert searcher.filter([STORY, headline], POSTS, threshold=0.5)
-    assert "1 seed is unlike those that relevance was measured for" in caplog.text
+    posts = [*POSTS, *THAI_POSTS]
+    seeds = [STORY, seed]
+    alone = {"second_look": "none"}
+    rows = searcher.rank(
+        seeds, posts, top=len(posts), one_story=True, about="event", **alone
+    )
+    assert {row["article_id"] for row in rows} == {"0", "1"}
+    for row in rows:
+        assert (row["relevance"] is None) == (row["article_id"] == "1")
+    assert "unknown for the posts nearest to 1 seed (it" in caplog.text
     caplog.clear()
-    searcher.filter([STORY], POSTS, threshold=0.5)
-    assert "unlike" not in caplog.text
+    kept = searcher.filter(seeds, posts, threshold=0.5, **alone)
+    likely = [row for row in rows if (row["relevance"] or 0) >= 0.5]
+    assert [row["post_id"] for row in kept] == [row["post_id"] for row in likely]
+    assert {row["article_id"] for row in kept} == {"0"}
+    assert re.search("1 seed, [1-9][0-9]* of which reach the score", caplog.text)
+    assert len(searcher.filter(seeds, posts, threshold=0)) == len(posts)
+    caplog.clear()
+    both = searcher.filter(seeds, posts, min_score=0.0001, **alone)
+    unknown = sum(row["relevance"] is None for row in both)
+    assert unknown
+    assert f"of the {len(both) - unknown} posts kept whose relevance" in caplog.text
+    assert [r["post_id"] for r in searcher.filter(seeds, posts, threshold=0.5)] == [
+        r["post_id"] for r in kept
+    ]
+    caplog.clear()
+    searcher.filter([STORY], posts, threshold=0.5)
+    assert "unknown" not in caplog.text
+
+
+@pytest.mark.parametrize("labels", [OF_RELEVANCE, OF_SCORE], ids=lambda m: m.mapped)
+def test_labels_give_the_posts_of_an_unmeasured_seed_a_relevance_by_their_score_alone(
+    searcher, tmp_path, labels
+):
+    path = tmp_path / "map.json"
+    labels.write(path)
+    rows = searcher.rank(
+        [STORY, THAI], [*POSTS, *THAI_POSTS], one_story=True, relevance_map=path
+    )
+    unknown = {row["article_id"] for row in rows if row["relevance"] is None}
+    assert unknown == ({"1"} if labels.mapped == "relevance" else set())
+
+
+def test_a_report_of_a_list_of_unknown_relevance_does_not_advise_a_lower_threshold(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "story.txt").write_text(STORY)
+    (tmp_path / "posts.csv").write_text(
+        "id,text\n" + "\n".join(f'{n},"{post}"' for n, post in enumerate(POSTS))
+    )
+    advice = {}
+    for known in (True, False):
+        monkeypatch.setattr(Calibration, "knows", lambda table, about, k=known: k)
+        out = tmp_path / f"{known}.jsonl"
+        siamese_news(
+            "filter",
+            *("--articles", tmp_path / "story.txt", "--posts", tmp_path / "posts.csv"),
+            *("--threshold", 1.0, "--out", out),
+        )
+        done = siamese_news(
+            "report", "--results", out, "--out", tmp_path / "report.html"
+        )
+        assert done.returncode == 2
+        advice[known] = done.stderr
+    assert "lower --threshold" in advice[True] and "unknown" not in advice[True]
+    assert "lower" not in advice[False]
+    assert "keep a number of posts" in advice[False] and "20 posts" in advice[False]
+
+
+@pytest.mark.parametrize(
+    "about, words",
+    [
+        ("article", "the event and not the very article, because so few posts"),
+        ("event", "the event (--about)."),
+        ("auto", "the event, as the seeds and the pool suggest (--about)."),
+    ],
+)
+def test_a_small_pool_that_cannot_be_searched_as_the_user_says_is_named(
+    searcher, caplog, about, words
+):
+    caplog.set_level("INFO")
+    searcher.rank([STORY], POSTS[:20], about=about)
+    assert f"Looking for posts about {words}" in caplog.text
+    caplog.clear()
+    searcher.rank([STORY], POSTS, about="article")
+    assert "Looking for posts about the very article (--about)." in caplog.text

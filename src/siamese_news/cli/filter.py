@@ -103,8 +103,11 @@ def filter(
     if sure and outcome.cut is not None:
         highest = f"; the highest score is {scores.highest:.3f}"
         relevance = outcome.cut.relevance_of(scores.highest)
-        if relevance is not None:
+        # Its post may be nearest to a seed whose relevance is unknown.
+        if relevance >= 0 and not outcome.cut.relevance.unmeasured:
             highest += f", a relevance of {shown_relevance(relevance)}"
+    if outcome.unknown:
+        highest += f"; {outcome.unknown:,} more reach the score of the cut, of unknown relevance"
     echo(f"{out}: {listed:,} of {counted(searched, 'post')}{share}{highest}")
 
 

@@ -1,7 +1,5 @@
 """``siamese-news rank``."""
 
-from typing import TYPE_CHECKING
-
 from siamese_news.cli.outputs import (
     ForceOption,
     check_query_output,
@@ -22,9 +20,6 @@ from siamese_news.search.query import (
     Query,
 )
 from siamese_news.utils.terminal import counted, echo
-
-if TYPE_CHECKING:
-    pass
 
 
 @search_command(

@@ -201,9 +201,15 @@ def found_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     rows = iter(()) if empty else result_rows(path)
     first_row = next(rows, None)
     if first_row is None:
+        # Where no threshold keeps a post, the search said what to do instead.
+        remedies = [
+            remark
+            for remark in result_meta(path).get("remarks") or ()
+            if remark.startswith("Relevance is unknown")
+        ] or ["search again with a lower --threshold, or name other results"]
         raise InputError(
-            f"{path}: has no row; an empty file is left by a search that found no post: search "
-            "again with a lower --threshold, or name other results"
+            f"{path}: has no row; an empty file is left by a search that found no post: "
+            f"{remedies[0]}"
         )
     yield first_row
     yield from rows

@@ -30,30 +30,33 @@ def filter_posts(opened: OpenQuery, pool: Pool, path: Path) -> Outcome:
     scorer = pool.observe(opened.scorer(), opened.window)
     cut = opened.cut(scorer)
     counts = ScoreCounts()
-    scored = listed = 0
+    scored = listed = unknown = 0
     with naming(path), path.open("wb") as stream:
-        for block, scores, lines in kept_rows(opened, scorer, pool, cut):
+        for block, scores, lines, left_out in kept_rows(opened, scorer, pool, cut):
             counts.add(scores, of_all=block.rows is None)
             stream.writelines(lines)
             scored += len(block.posts)
             listed += len(lines)
+            unknown += left_out
     if opened.second_look is not None:
         opened.second_look.read_sample(pool.sample())
-    return Outcome(scorer, scored, pool.searched(scored), counts, listed, cut)
+    return Outcome(scorer, scored, pool.searched(scored), counts, listed, cut, unknown)
 
 
 def kept_rows(
     opened: OpenQuery, scorer: Scorer, pool: Pool, cut: Cut
-) -> Iterator[tuple[Scored, np.ndarray, list[bytes]]]:
+) -> Iterator[tuple[Scored, np.ndarray, list[bytes], int]]:
     """The blocks, (1, P) scores over all seeds in millionths, and a line for each post to keep.
 
-    The scorer has observed the posts.
+    Last comes how many others have the score of a post to keep, but no relevance. The scorer has
+    observed the posts.
     """
     seeds = opened.seeds
     pruning = Pruning(seeds.at_most, lambda: np.array([cut.floor]))
     for block in pool.parts(scorer, len(seeds.texts), opened.window, pruning):
         scores, best = seeds.combine(block.scores)
-        yield block, scores, _lines(scorer, opened, block, cut, scores[0], best)
+        lines = _lines(scorer, opened, block, cut, scores[0], best)
+        yield block, scores, lines, cut.reached(scores[0], best)[1]
 
 
 def _lines(
@@ -84,7 +87,7 @@ def rows_over(
     """
     query = opened.query
     articles = opened.seeds.articles
-    over = np.flatnonzero(scores >= cut.floor)
+    over, _ = cut.reached(scores, best)
     columns = over.tolist()
     kept_content = (
         content.take(over)
@@ -92,7 +95,7 @@ def rows_over(
         else [posts[column].text for column in columns]
     )
     terms = scorer.matched_terms(kept_content)
-    likely = cut.of(scores[over])
+    likely = cut.relevance.column(0, scores[over], best[over])
     for column, matched, relevance in zip(columns, terms, likely, strict=True):
         post = posts[column]
         yield {
@@ -153,12 +156,12 @@ def filter_remarks(
         threshold = f"{query.threshold:g} of relevance ({score} here)"
     scores = outcome.scores
     # Where relevance is unknown, no threshold keeps a post: the remark on it says what to do.
-    unknown = query.threshold is not None and cut.relevance_of(scores.highest) is None
+    unknown = query.threshold is not None and np.isnan(cut.relevance_of(scores.highest))
     share = share_remarks(outcome.listed, outcome.searched, threshold, scores)
     return [
         *(() if unknown else share),
         *order_remarks(scores, {"the seeds": scores.highest}),
-        *cut.remarks(kept_relevance),
+        *cut.remarks(kept_relevance, outcome.listed, outcome.unknown),
     ]
 
 
@@ -191,10 +194,11 @@ def filtered_rows(
         def row_at(row_number: int) -> ResultRow:
             stream.seek(starts[row_number])
             row: ResultRow = orjson.loads(stream.readline())
-            row["relevance"] = likely.get(row_number, row["relevance"])
+            if row["relevance"] is not None:
+                row["relevance"] = likely.get(row_number, row["relevance"])
             return row | {"score": int(row_scores[row_number]) / MILLION}
 
-        likely: dict[int, float | None] = {}
+        likely: dict[int, float] = {}
         order = _order(row_scores, row_at)
         if opened.second_look is not None:
             reread = opened.second_look.reread(
@@ -208,8 +212,8 @@ def filtered_rows(
                 outcome.scorer.agreement(),
             )
             assert outcome.cut is not None
-            relevance = outcome.cut.of(row_scores[reread])
-            likely = dict(zip(reread.tolist(), relevance, strict=True))
+            relevance = outcome.cut.relevance.of(0, row_scores[reread])
+            likely = dict(zip(reread.tolist(), relevance.tolist(), strict=True))
             order = _order(row_scores, row_at)
 
         def rows() -> Iterator[ResultRow]:

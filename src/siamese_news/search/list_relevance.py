@@ -18,7 +18,7 @@ from siamese_news.scoring import Scorer
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.text.languages import BACKGROUND, language_of_seed
 from siamese_news.text.spaceless import length_of
-from siamese_news.utils.terminal import counted, verb
+from siamese_news.utils.terminal import counted
 
 # No score in millionths is as high.
 _NEVER = 4 * MILLION + 1
@@ -47,17 +47,21 @@ class ListRelevance:
         evidence: of each list; None where nothing was measured for seeds like its own.
         labels: the map by the user's labels, if there is one.
         about: what it is the relevance to, in words.
-        unmeasured: the seeds of the one list of all seeds that are unlike those that were measured.
+        unmeasured: the rows of the seeds that are unlike those that were measured, where all seeds
+            have one list: the relevance of the posts nearest to them is unknown.
     """
 
     calibration: Calibration | None
     evidence: Sequence[Evidence | None]
     labels: LabelMap | None = None
     about: str = "relevant"
-    unmeasured: int = 0
+    unmeasured: tuple[int, ...] = ()
 
     def of(self, number: int, scores: NDArray[np.int64]) -> NDArray[np.float64]:
-        """(N,) the relevance of N scores in list `number`; NaN where it is unknown."""
+        """(N,) the relevance of N scores in list `number`; NaN where it is unknown.
+
+        Where seeds have one list, it is that of posts nearest to a measured one.
+        """
         values = relevance = scores / MILLION
         about = self.evidence[number]
         if self.labels is None or self.labels.mapped == "relevance":
@@ -69,9 +73,12 @@ class ListRelevance:
             relevance = self.labels.relevance(relevance)
         return np.where(values > 0, relevance, 0.0)
 
-    def column(self, number: int, scores: NDArray[np.int64]) -> list[float | None]:
-        """The same as values of a column, None where it is unknown."""
+    def column(
+        self, number: int, scores: NDArray[np.int64], nearest: NDArray[np.intp]
+    ) -> list[float | None]:
+        """The same as values of a column, by the (N,) seeds of the posts; None where it is unknown."""
         relevance = self.of(number, scores)
+        relevance[np.isin(nearest, self.unmeasured)] = np.nan
         return [None if np.isnan(value) else value for value in relevance.tolist()]
 
     def least(self, number: int, relevance: float) -> int:
@@ -79,28 +86,31 @@ class ListRelevance:
         if relevance <= 0:
             return -_NEVER
 
-        def reached(score: int) -> bool:
-            return bool(self.of(number, np.array([score]))[0] >= relevance)
+        return 1 + bisect_left(
+            range(1, _NEVER),
+            True,
+            key=lambda score: self.of(number, np.array([score]))[0] >= relevance,
+        )
 
-        return 1 + bisect_left(range(1, _NEVER), True, key=reached)
+    def remarks(self, left_out: int = 0) -> list[str]:
+        """The remark on lists or seeds whose relevance is unknown; none without a calibration.
 
-    def remarks(self) -> list[str]:
-        """The remark on lists or seeds whose relevance is unknown; none without a calibration."""
+        For that reason so many posts were `left_out`.
+        """
         count = len(self.evidence)
         score = np.array([MILLION])
         unknown = sum(np.isnan(self.of(number, score)[0]) for number in range(count))
-        unlike = self.unmeasured if self.labels is None else 0
+        unlike = len(self.unmeasured)
         if self.calibration is None or not (unknown or unlike):
             return []
+        whose = "" if count == 1 else f" in {unknown} of the {count} lists"
         if not unknown:
-            return [
-                f"{counted(unlike, 'seed')} {verb(unlike, 'are')} unlike those that relevance was "
-                f"measured for ({self.calibration.measured}), and the relevance in the list is that of "
-                "the others: search with each seed alone to see what is unknown."
-            ]
-        in_lists = "" if count == 1 else f" in {unknown} of the {count} lists"
+            whose = (
+                f" for the posts nearest to {counted(unlike, 'seed')}"
+                + f", {left_out:,} of which reach the score of the cut" * (left_out > 0)
+            )
         return [
-            f"Relevance is unknown{in_lists} (it was measured for seeds of "
+            f"Relevance is unknown{whose} (it was measured for seeds of "
             f"{self.calibration.measured}): {UNKNOWN}."
         ]
 
@@ -124,8 +134,10 @@ def list_relevance(
     evidence: list[Evidence | None] = [None] * len(seeds.articles)
     for row, of_seed in zip(seed_rows, of_pool or (), strict=False):
         evidence[row] = replace(of_seed, short=short(seeds.articles[row]))
-    unmeasured = evidence.count(None) * seeds.one_story
+    unmeasured: tuple[int, ...] = ()
     if seeds.one_story:
+        if labels is None or labels.mapped == "relevance":
+            unmeasured = tuple({*range(len(evidence))} - {*seed_rows})
         of_measured = [about for about in evidence if about is not None]
         evidence = [mean_evidence(of_measured) if of_measured else None]
     return ListRelevance(
@@ -168,42 +180,63 @@ def _words(article: Article) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Which posts a filter keeps: those with at least the score `floor`, in millionths."""
+    """Which posts a filter keeps: those with at least the score `floor`, in millionths.
+
+    A cut at a relevance leaves out those nearest to `unmeasured` seeds.
+    """
 
     floor: int
     relevance: ListRelevance
+    unmeasured: tuple[int, ...] = ()
 
     @property
     def score(self) -> float | None:
         """The least score; None where every post is kept, or none can be."""
         return self.floor / MILLION if abs(self.floor) < _NEVER else None
 
-    def of(self, scores: NDArray[np.int64]) -> list[float | None]:
-        """The relevance of N scores in millionths, None where it is unknown."""
-        return self.relevance.column(0, scores)
+    def reached(
+        self, scores: NDArray[np.int64], nearest: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], int]:
+        """The places of the posts to keep, and how many others have the score but no relevance.
 
-    def relevance_of(self, score: float) -> float | None:
-        """The relevance of a score, None where it is unknown."""
-        return self.of(np.array([round(score * MILLION)]))[0]
+        Of N posts, `scores` are in millionths and `nearest` are seeds.
+        """
+        over = np.flatnonzero(scores >= self.floor)
+        is_unknown = np.isin(nearest[over], self.unmeasured)
+        return over[~is_unknown], int(is_unknown.sum())
 
-    def remarks(self, kept_relevance: Sequence[float]) -> list[str]:
-        """Remarks for the reader of a list of posts with this relevance."""
+    def relevance_of(self, score: float) -> float:
+        """The relevance of a score, NaN where it is unknown."""
+        return float(self.relevance.of(0, np.array([round(score * MILLION)]))[0])
+
+    def remarks(
+        self, kept_relevance: Sequence[float], listed: int, left_out: int
+    ) -> list[str]:
+        """Remarks for the reader of a list of so many posts, some of which have this relevance.
+
+        For want of a relevance so many were `left_out`.
+        """
+        unknown = self.relevance.remarks(left_out)
         if not len(kept_relevance):
-            return self.relevance.remarks()
+            return unknown
         mean = sum(kept_relevance) / len(kept_relevance)
+        posts = "the posts kept"
+        if len(kept_relevance) < listed:
+            posts = f"the {len(kept_relevance):,} posts kept whose relevance is known"
         labels = self.relevance.labels
         calibration = self.relevance.calibration
         if labels is not None:
             return [
-                f"By your {labels.labels} labels about {mean:.0%} of the posts kept are relevant. "
+                *unknown,
+                f"By your {labels.labels} labels about {mean:.0%} of {posts} are relevant. "
                 f"Each label left out in turn, {labels.labels - labels.wrong} of {labels.labels} were "
-                "on the right side of .5. It is an estimate; certify gives a guarantee."
+                "on the right side of .5. It is an estimate; certify gives a guarantee.",
             ]
         assert calibration is not None
         lower, upper = (min(max(mean + off, 0.0), 1.0) for off in calibration.off)
         return [
-            *self.relevance.remarks(),
-            f"About {mean:.0%} of the posts kept are expected to be {self.relevance.about}: "
+            *unknown,
+            f"About {mean:.0%} of {posts} are expected to be {self.relevance.about}: "
             f"{lower:.0%} to {upper:.0%} in nine of ten pools of other kinds or collections. Label 20 "
             "posts, and the number becomes yours (sample --for relevance); certify gives a guarantee.",
         ]
@@ -216,4 +249,4 @@ def cut_of(
     floor = -_NEVER if min_score is None else round(min_score * MILLION)
     if threshold is not None:
         floor = max(floor, relevance.least(0, threshold))
-    return Cut(floor, relevance)
+    return Cut(floor, relevance, relevance.unmeasured if threshold else ())

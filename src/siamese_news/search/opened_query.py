@@ -51,6 +51,7 @@ class Outcome:
         searched: of how many posts it found the best; an index need not score them all.
         scores: the counts of the scores.
         listed: how many different posts are in the results; None for all.
+        unknown: how many more have the score, but no relevance as the query asks for one.
         cut: which these are; None where that is not decided by a score.
     """
 
@@ -60,6 +61,7 @@ class Outcome:
     scores: ScoreCounts
     listed: int | None = None
     cut: Cut | None = None
+    unknown: int = 0
 
 
 class OpenQuery:
@@ -161,9 +163,15 @@ class OpenQuery:
             f"{words} for {n} of {total.total()} seeds" if len(kinds) > 1 else words
             for words, n in kinds.items()
         ]
-        reason = (
-            ", as the seeds and the pool suggest" if self.query.about == "auto" else ""
+        # Where few posts do not tell the two apart, it is the event (`article_degrees`).
+        few_posts = (
+            " and not the very article, because so few posts do not tell them apart"
         )
+        reasons = {
+            "auto": ", as the seeds and the pool suggest",
+            "article": few_posts if total["event"] else "",
+        }
+        reason = reasons.get(self.query.about, "")
         return f"Looking for posts {', '.join(decisions)}{reason} (--about)."
 
     def findings(self, summary: Sequence[str], scorer: Scorer) -> list[str]:

@@ -187,8 +187,9 @@ class Ranking:
     @property
     def outcome(self) -> Outcome:
         """What the search did, before and after the posts of the lists are written."""
-        ranked = len(self.posts())
-        return Outcome(self.scorer, self.seen, self.seen, self.scores, ranked)
+        return Outcome(
+            self.scorer, self.seen, self.seen, self.scores, len(self.posts())
+        )
 
     def __iter__(self) -> Iterator[list[RankedPost]]:
         articles = self.seeds.articles
@@ -199,7 +200,8 @@ class Ranking:
             rows = rows[order]
             likely: Sequence[float | None] = [None] * len(scores)
             if self._relevance is not None:
-                likely = self._relevance.column(number, scores)
+                nearest = np.array([self._posts[row][1] for row in rows.tolist()], int)
+                likely = self._relevance.column(number, scores, nearest)
             ordered = zip(scores.tolist(), rows.tolist(), likely, strict=True)
             for rank, (score, row, relevance) in enumerate(ordered, 1):
                 post, best = self._posts[row]

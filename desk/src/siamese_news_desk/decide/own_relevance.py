@@ -53,9 +53,10 @@ def estimates_of(results: Path) -> Estimates:
         )
     population = Population(results)
     relevance = population.relevance(len(population))
-    if relevance is None:
-        return population, {"score": population.scores}
-    return population, {"relevance": relevance, "score": population.scores}
+    estimate: dict[Mapped, Floats] = (
+        {} if relevance is None else {"relevance": relevance}
+    )
+    return population, {**estimate, "score": population.scores}
 
 
 def spread(

@@ -163,16 +163,19 @@ def list_end(desk: Desk) -> dict[str, Any]:
         relevance = f"{chosen:g}"
     handed = hand_over.count(desk)
     line = counted(size, "post")
-    detail = f"Relevance is unknown here: {UNKNOWN}."
+    unknown = int(np.isnan(results.relevance[:size]).sum())
+    of_some = f" for {unknown:,} posts of the list" if results.known else ""
+    detail = f"Relevance is unknown here{of_some}: {UNKNOWN}."
     if results.known:
         inside, missed = (
-            f"{values.sum():,.0f}"
+            f"{np.nansum(values):,.0f}"
             for values in (results.relevance[:size], results.relevance[size:])
         )
         line += (
             f", about {inside} of them {relevant_to(desk)}, about {missed} missed"
             + (f" (relevance {relevance} or more)" if relevance else "")
         )
+    if results.known and not unknown:
         detail = (
             f"By your {results.labels.labels} labels."
             if results.labels

@@ -111,8 +111,8 @@ class Results:
 
     @property
     def known(self) -> bool:
-        """Whether the relevance of the posts is known."""
-        return len(self) > 0 and not np.isnan(self.relevance[0])
+        """Whether the relevance of any post is known."""
+        return not np.isnan(self.relevance).all()
 
     @property
     def days(self) -> tuple[str, str] | None:
@@ -153,7 +153,11 @@ class Results:
 
         Posts with the score of the last one are in the list, too.
         """
-        size = (self.relevance >= value).sum() if by == "relevance" else int(value)
+        size = int(value)
+        if (
+            by == "relevance"
+        ):  # posts of an unknown one may be between those that have it
+            size = int(np.flatnonzero(self.relevance >= value).max(initial=-1)) + 1
         size = min(max(size, 0), len(self))
         return float(
             self.scores[size - 1] if size else np.nextafter(self.scores[0], np.inf)

@@ -255,7 +255,9 @@ def _score(
     read_part = folder.read(index, "read.json")
     folder.check(index, read_part["checksums"], "spool")
     progress, _ = folder.progress(index, "scoring.json")
-    progress = progress or {"blocks": 0, "size": 0, "rows": 0, "scored": 0}
+    progress = progress or dict.fromkeys(
+        ("blocks", "size", "rows", "scored", "unknown"), 0
+    )
     counts = ScoreCounts(progress.pop("histogram", None))
     file = GrowingFile(folder.file(index, "rows"), progress["size"], folder.remedy)
     posts = StreamPool(()) if pool is None else pool
@@ -265,11 +267,12 @@ def _score(
         )
         cut = opened.cut(scorer)
         ends = np.cumsum([count for _, count, *_ in read_part["blocks"]]).tolist()
-        for block, scores, lines in kept_rows(opened, scorer, posts, cut):
+        for block, scores, lines, left_out in kept_rows(opened, scorer, posts, cut):
             counts.add(scores)
             file.append(b"".join(lines))
             progress["rows"] += len(lines)
             progress["scored"] += len(block.posts)
+            progress["unknown"] += left_out
             if folder.due and progress["scored"] in ends:
                 finished = ends.index(progress["scored"]) + 1
                 progress |= {"blocks": finished, "size": file.size}
@@ -345,7 +348,7 @@ def finish(opened: OpenQuery, folder: ShardFolder, stream: PostStream) -> Outcom
             with folder.file(index, "rows").open("rb") as source:
                 shutil.copyfileobj(source, target, 1 << 20)
             histogram.update(scored_part["histogram"])
-            totals.update(scored=scored_part["scored"], rows=scored_part["rows"])
+            totals.update({n: scored_part[n] for n in ("scored", "rows", "unknown")})
     opened.languages.note(sample.posts)
     if opened.second_look is not None:
         opened.second_look.read_sample(sample.posts)
@@ -358,6 +361,7 @@ def finish(opened: OpenQuery, folder: ShardFolder, stream: PostStream) -> Outcom
         ScoreCounts(histogram),
         totals["rows"],
         opened.cut(scorer),
+        totals["unknown"],
     )
 
 
