@@ -9,12 +9,13 @@ import sys
 from itertools import product
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
-from served import begun
+from served import Served, begun
 from tests.commands import siamese_news
 
 from siamese_news_desk.decide.agreement import krippendorff
@@ -108,7 +109,6 @@ def _interval(page, name):
 
 
 def _precision(truth, folder, above):
-    import pyarrow.parquet as pq
 
     posts = (
         pq.read_table(folder / "searches/1/results.parquet").column("post").to_pylist()
@@ -198,3 +198,38 @@ def test_chance_agrees_to_nothing():
     chance = random.Random(1)
     units = [[chance.randrange(2) for _ in range(3)] for _ in range(5000)]
     assert abs(krippendorff(units)) < 0.03
+
+
+def test_the_end_of_the_list_says_how_many_posts_have_an_unknown_relevance(tmp_path):
+    """Two seeds: one that relevance was measured for, and a headline."""
+    flood = (
+        "The river Asker burst its banks in Harlow Bridge and 900 people were evacuated"
+    )
+    texts = [f"{flood} {n}" for n in range(12)]
+    texts += [f"{word} shares jump today" for word in ("bank", "gold", "tin", "oil")]
+    texts += [f"new phone number {n}" for n in range(120)]
+    posts = "\n".join(
+        json.dumps({"id": f"p{n}", "text": text}) for n, text in enumerate(texts)
+    )
+    served = Served(tmp_path / "flood")
+    for path, data in (
+        ("articles/story.txt", flood),
+        ("articles/headline.txt", "gold shares jump"),
+        ("posts/posts.jsonl", posts),
+    ):
+        served.json(f"/api/inputs/{path}", method="PUT", data=data.encode())
+    served.search(threshold=0.01, second_look=False)
+    every_post = served.json("/api/threshold", {"by": "posts", "threshold": 100})
+    rows = pq.read_table(
+        tmp_path / "flood/searches/1/results.parquet", columns=["article", "relevance"]
+    ).to_pylist()
+    unknown = [row for row in rows if row["relevance"] is None]
+    assert {row["article"] for row in unknown} == {"headline"}
+    assert f"unknown here for {len(unknown)} posts of the list" in every_post["detail"]
+    assert "needs about" not in every_post["detail"]
+    known = sum(row["relevance"] or 0 for row in rows)
+    assert f"{len(rows)} posts, about {known:,.0f} of them" in every_post["line"]
+    likely = served.json("/api/threshold", {"by": "relevance", "threshold": 0.5})
+    last = max(n for n, row in enumerate(rows) if (row["relevance"] or 0) >= 0.5)
+    assert likely["posts"] == last + 1
+    served.end()

@@ -236,8 +236,10 @@ class Certificate(_Planned[Certification]):
             if (n_more_labels := claim["more_labels"]) and claim["next_set"]:
                 beyond = used_at_findings + n_more_labels - planned
                 sentences.append(
+                    # Replayed: ``python -m benchmarks.labels_ahead``.
                     f"About {counted(n_more_labels, 'more label')}"
-                    f"{f' ({beyond:,} more than planned)' if beyond > 0 else ''} to certify "
+                    f"{f' ({beyond:,} more than planned)' if beyond > 0 else ''}, enough in 3 of 4 "
+                    "replayed plans, to certify "
                     f"{counted(claim['next_set']['posts'], 'post')} at {claim['target']}."
                 )
         sentences += filter(None, [latest[2].left_sentence])
