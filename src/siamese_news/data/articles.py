@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.data.exports import exported
-from siamese_news.data.jsonl import decode_object, decode_value, missing, read_jsonl
+from siamese_news.data.jsonl import decode_value, missing
 from siamese_news.data.lines import LINE_CAP, BadRow, decode_whole, refused_at
 from siamese_news.data.office import SAVE, read_docx, read_pdf
 from siamese_news.data.readers.delimited import (
@@ -20,7 +20,7 @@ from siamese_news.data.readers.delimited import (
     table_rows,
 )
 from siamese_news.data.readers.detect import refuse_foreign
-from siamese_news.data.readers.encodings import UTF8, as_utf8, detect_encoding
+from siamese_news.data.readers.encodings import as_utf8, detect_encoding
 from siamese_news.data.readers.fields import (
     BODIES,
     METADATA,
@@ -36,14 +36,18 @@ from siamese_news.data.readers.inputs import (
     find_inputs,
     plain_suffix,
 )
+from siamese_news.data.readers.rows import json_rows
 from siamese_news.data.readers.values import LOST, id_value, metadata_of, put, text_of
 from siamese_news.data.records import Article, check_id, clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import optional
 from siamese_news.utils.files import open_binary, readable_name, reading
 
-# The metadata with the number of headlines of a front page.
+# The metadata with the number of headlines of a front page, and of sections that may be articles.
 HEADLINES = "headlines"
+SECTIONS = "sections"
+# What is between articles that somebody put into one file: lines of one mark, and ends of pages.
+_DIVIDER = re.compile(r"(?m)^[ \t]*(?:(?:[*•#=~–—-][ \t]*){3,}|# .*)$|\f")
 _HEADLINES = re.compile(
     rb"<h[1-4]\b[^>]{0,500}>[^<]{0,100}<a\s|<a\s[^>]{0,1000}>[^<]{0,100}<h[1-4]\b", re.I
 )
@@ -201,8 +205,12 @@ def read_articles(
             )
         seen[article.id] = location
         articles.append(article)
-    if not articles and empty:
-        raise InputError("every article is empty; expected at least one with a text")
+    if not articles:
+        raise InputError(
+            "every article is empty; expected at least one with a text"
+            if empty
+            else f"{paths[0]}: no record in the file, expected one article a row"
+        )
     return articles
 
 
@@ -283,7 +291,7 @@ def _records(source: Input) -> Records:
         yield from _parquet(source)
     else:
         with open_binary(path) as stream, reading(name):
-            refuse_foreign(name, stream.read(2**10))
+            refuse_foreign(name, stream.read(2**10), f"expected {', '.join(SUFFIXES)}")
         raise InputError(
             f"{name}: ends in '{suffix}', expected {', '.join(SUFFIXES)} "
             "(or these with .gz or .zst); convert the file"
@@ -295,7 +303,12 @@ def _parts(article: dict[str, Any] | EmptyArticle, name: str) -> Records:
     if isinstance(article, EmptyArticle):
         yield name, article
         return
-    parts, pages = exported(f"{article['title']}\n{article['text']}".splitlines())
+    whole_text = f"{article['title']}\n{article['text']}"
+    parts, pages = exported(whole_text.split("\n"))
+    # Of 25 words or more, a section may be an article.
+    sections = sum(len(section.split()) >= 25 for section in _DIVIDER.split(whole_text))
+    if sections > 1:
+        article = {**article, "metadata": {SECTIONS: sections}}
     for line in pages:
         yield (
             name,
@@ -326,15 +339,13 @@ def _sniffed(path: Path, name: str) -> str:
 
 def _json(path: Path, name: str, suffix: str) -> Records:
     """One object per line; in a .json also one object or a list of them over many lines."""
-    content = None
     stream: Any
     with open_binary(path) as stream, reading(name):
         encoding = detect_encoding(stream.read1(2**16))
-    lines: list[bytes] = []
-    if suffix == ".json" or encoding != UTF8:
+    content = None
+    if suffix == ".json":
         stream = io.BufferedReader(io.BytesIO(_whole(path, name)))
         data = as_utf8(stream, encoding).read().removeprefix("\ufeff".encode())
-        lines = data.splitlines() if encoding != UTF8 else []
         with suppress(BadRow):
             content = decode_value(data)
     if isinstance(content, dict):
@@ -345,15 +356,9 @@ def _json(path: Path, name: str, suffix: str) -> Records:
             if not isinstance(record, dict):
                 raise InputError(f"{location}: expected an object with fields")
             yield location, record
-    elif lines:
-        for number, line in enumerate(lines, 1):
-            with refused_at(f"{name}:{number}"):
-                record = decode_object(line) if line.strip() else None
-            if record is not None:
-                yield f"{name}:{number}", record
     else:
-        for number, record in read_jsonl(path, name=name):
-            yield f"{name}:{number}", record
+        with open_binary(path) as stream, reading(name):
+            yield from _rows(json_rows(as_utf8(stream, encoding), None), name)
 
 
 def _whole(path: Path, name: str) -> bytes:
@@ -384,7 +389,9 @@ def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
     for number, line in enumerate(as_utf8(stream, detect_encoding(data)), 1):
         with refused_at(f"{name}:{number}"):
             text += decode_whole(line)
-    text = "\n".join(map(clean_text, text.removeprefix("\ufeff").splitlines())).strip()
+    # The end of a page stays: it may be that of an article.
+    lines = re.split("\r\n?|\n|(?=\f)|(?<=\f)", text.removeprefix("\ufeff"))
+    text = "\n".join(map(clean_text, lines)).strip()
     if not text:
         return EmptyArticle(f"{name}: the article is empty, expected its text")
     heading, _, below = text.partition("\n")

@@ -62,8 +62,13 @@ _FORM = re.compile(
     r"|\d\d:\d\d|English|[A-Z0-9]{3,12}"
 )
 # Factiva's codes before the lines of an article, and of lines that only describe it.
-_CODE = re.compile(r"(?:SE|HD|BY|CR|WC|PD|ET|SN|SC|ED|PG|LA|CY|LP|TD)\s{2,}")
-_DESCRIBING = re.compile(r"(?:CO|IN|NS|RE|IPC|IPD|PUB|RF|CLM)\s{2,}.*")
+_CODE = re.compile(r"(?:HD|BY|CR|WC|PD|ET|SN|SC|ED|PG|LA|CY|LP|TD)(?:\s{2,}|$)")
+_DESCRIBING = re.compile(r"(?:CLM|SE|VOL|CO|IN|NS|RE|IPC|IPD|PUB|RF|CLM)\s{2,}.*")
+# A code before a tab, or alone above its text.
+_APART = re.compile(
+    r"(?m)^(CLM|SE|VOL|HD|BY|CR|WC|PD|ET|SN|SC|ED|PG|LA|CY|LP|TD|CO|IN|NS|RE|IPC|IPD|PUB|RF|AN)"
+    r"(?:\t\s*|\n(?![A-Z]{2,3}(?:\s{2}|\s*$)))"
+)
 # Lines of a page about an export: whose it is, what was searched for, which articles there are.
 _ABOUT = re.compile(
     r"(?:User Name|Benutzername|Nom d'utilisateur|Nombre de usuario|Date and Time|Datum und Uhrzeit"
@@ -91,8 +96,12 @@ def exported(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
         ['A flood']
     """
     lines = [line.strip() for line in lines if line.strip()]
-    if any(line.startswith("AN ") for line in lines):
-        lines = [line for line in lines if not _DESCRIBING.fullmatch(line)]
+    if any(re.match(r"AN(?:\s|$)", line) for line in lines):
+        lines = [
+            line
+            for line in _APART.sub(r"\1  ", "\n".join(lines)).splitlines()
+            if not _DESCRIBING.fullmatch(line)
+        ]
         text = "\n".join(lines).replace("BY  ", "By ")
         lines = re.sub(r"(?m)^LP\s+", "(c) -\n", text).splitlines()
         lines = [_CODE.sub("", line) for line in lines]
@@ -155,7 +164,10 @@ def _article(
     titles, papers = (
         (below_date, above_date)
         if paper_first and below_date
-        else (above_date, [*above_date[1:], *below_date])
+        # A line between the title and the newspaper is the author.
+        else (above_date, [*below_date, *above_date[1:]])
+        if source == "Factiva"
+        else (above_date, [*reversed(above_date[1:]), *below_date])
     )
     # ProQuest has them below the text.
     described = dict(

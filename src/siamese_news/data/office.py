@@ -51,11 +51,36 @@ def read_docx(data: bytes, location: str) -> dict[str, Any]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             check_parts(archive, _ARTICLE)
         document = docx.Document(io.BytesIO(data))
-        lines = [
-            clean_text(paragraph.text).strip() for paragraph in document.paragraphs
-        ]
+        text = clean_text("".join(_words(document.element.body)))
+        lines = [line.strip() for line in text.split("\n")]
         about = document.core_properties
         return _article(location, lines, about.title, about.created, about.author)
+
+
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_SIGNS = {
+    **dict.fromkeys(("br", "cr", "txbxContent"), "\n"),
+    "tab": "\t",
+    "noBreakHyphen": "-",
+}
+# What Word moved away, readings above characters, and the second copy of a text box.
+_NOT_READ = (
+    *(f"{_WORD}{name}" for name in ("del", "moveFrom", "rt")),
+    "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
+)
+
+
+def _words(element: Any) -> Iterator[str]:
+    """The words inside an element of a Word file, and the ends of its lines.
+
+    They are also in cells of tables, insertions that nobody accepted yet, and text boxes.
+    """
+    name = str(element.tag).removeprefix(_WORD)
+    yield (element.text or "") if name == "t" else _SIGNS.get(name, "")
+    for child in element:
+        if child.tag not in _NOT_READ:
+            yield from _words(child)
+    yield "\n" * (name == "p")
 
 
 def read_pdf(data: bytes, location: str) -> dict[str, Any]:

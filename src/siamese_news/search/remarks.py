@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from siamese_news.data.articles import HEADLINES
+from siamese_news.data.articles import HEADLINES, SECTIONS
 from siamese_news.data.records import Article
 from siamese_news.model.loading import AnyModel
 from siamese_news.model.text_model import TextModel
@@ -35,7 +35,14 @@ _PAYWALL = re.compile(
     r"|(?:create|with) (?:a|your) free account|to (?:continue|keep) reading|subscribers? only"
     r"|weiterlesen mit|jetzt abonnieren|nur für abonnent|réservée? (?:aux|à nos) abonnés"
     r"|abonnez-vous|suscr[ií]bete para|(?:solo|exclusivo) para suscriptores"
-    r"|riservato agli abbonati|abbonati per|exclusivo para assinantes|assine para",
+    r"|riservato agli abbonati|abbonati per|exclusivo para assinantes|assine para"
+    r"|(?:nur|exklusiv) (?:mit|für) (?:\w+[ -])?abo\b|als abonnent\w* weiterlesen"
+    r"|dieser artikel ist (?:kostenpflichtig|abonnent)|lisez la suite|déjà abonné"
+    r"|contenido exclusivo|ya eres suscriptor|contenuto (?:riservato|esclusivo)|sei già abbonato"
+    r"|conteúdo exclusivo|já é assinante|alleen voor abonnees|word (?:nu )?abonnee"
+    r"|tylko dla (?:subskrybentów|prenumeratorów)|(?:för|endast) prenumeranter|kun for abonnenter"
+    r"|vain tilaajille|yalnızca aboneler|только (?:для|по) подпис\w+|доступ\w* по подписке"
+    r"|有料会員|会員限定|この記事は有料|仅限订阅|订阅后|付费阅读|구독자 전용|للمشتركين فقط",
     re.IGNORECASE,
 )
 # And of pages that came instead of an article. Of 23,831 such articles of all data sets, two have one
@@ -52,7 +59,24 @@ _NO_ARTICLE = re.compile(
     r"|(?:our|unsere|nos|nuestros|nostri|nossos) \d+ (?:trusted )?(?:partn|parten|socios|parceir)"
     r"|(?:mit|brauchen) ihrer? (?:zustimmung|einwilligung)|(?:su|il (?:tuo|suo)|seu) consen[st]"
     r"|sans accepter|votre consentement"
-    r"|(?:aceptar|accepter|accetta|akzeptieren)\b.{0,20}cookies?",
+    r"|(?:aceptar|accepter|accetta|akzeptieren)\b.{0,20}cookies?"
+    r"|(?:403|429)\W{1,3}(?:forbidden|too many)|too many requests|rate limit(?:ed| exceeded)"
+    r"|attention required|security of your connection|\bray id\b|enable (?:js|cookies) and"
+    r"|disable (?:any|your) ad ?-?blocker|press (?:&|and) hold|pardon our interruption"
+    r"|incapsula|don't have permission to access|\breference #\d+\.|guru meditation"
+    r"|unusual activity from your|not a robot|(?:i am|are|you're|that you are) (?:not )?a bot\b"
+    r"|before you continue to|confirm you are human|web server is down|error 10[012]\d\b"
+    r"|kein roboter|un robot\b|robô\b|zu viele anfragen|trop de requêtes|demasiadas solicitudes"
+    r"|troppe richieste|muitas (?:solicitações|requisições)"
+    r"|zugriff verweigert|accès (?:refusé|interdit)"
+    r"|(?:acceso|acesso) (?:denegado|negado)|accesso negato|toegang geweigerd"
+    r"|(?:pagina|página) (?:non trovata|no existe|niet gevonden|não encontrada)"
+    r"|sidan (?:hittades inte|kunde inte hittas)|siden (?:blev|ble) ikke funnet|sivua ei löyd"
+    r"|nie znaleziono strony|sayfa bulunamadı|страница не найдена|доступ (?:запрещ|ограничен)"
+    r"|вы не робот|сторінку не знайдено"
+    r"|页面(?:不存在|未找到)|找不到(?:该|此)?页面|访问(?:被拒绝|过于频繁)"
+    r"|安全验证|ページが見つかりません|アクセスが(?:拒否|集中)|ロボットではありません"
+    r"|페이지를 찾을 수 없|로봇이 아닙니다|الصفحة غير موجودة|لست روبوت|تم رفض الوصول",
     re.IGNORECASE,
 )
 # The first of some addresses and nothing else.
@@ -82,7 +106,7 @@ def stub_remarks(articles: Sequence[Article]) -> list[str]:
 
     Front pages count, too: each of their headlines is of another story.
     """
-    stubs = [
+    remarks = [
         f"Article '{article.id}' {finding} ({sign[0]!r}, {counted(*length)}): the ranking is based on "
         f"these. {remedy} or another article about the story."
         for article in articles
@@ -90,11 +114,17 @@ def stub_remarks(articles: Sequence[Article]) -> list[str]:
         for pattern, finding, remedy in _STUBS
         if (sign := pattern.search(article.full_text)) is not None
     ]
-    return stubs + [
-        f"Article '{article.id}' looks like a front page ({headlines} headlines): the ranking is based "
-        "on all of its stories. Save the page of the one that you mean."
+    many = {
+        HEADLINES: "looks like a front page ({} headlines): the ranking is based on all of its "
+        "stories. Save the page of the one that you mean.",
+        SECTIONS: "has {} sections with a line of marks, a new page or a heading between them: if they "
+        "are several articles, save each in its own file, because the ranking is based on all of them.",
+    }
+    return remarks + [
+        f"Article '{article.id}' {finding.format(article.metadata[name])}"
         for article in articles
-        if (headlines := article.metadata.get(HEADLINES))
+        for name, finding in many.items()
+        if article.metadata.get(name)
     ]
 
 

@@ -371,7 +371,14 @@ class _HashtagSplitter:
         if self._rank is None or len(body) > LONGEST_TAG:
             return [piece.lower() for piece in _split_capitals(body)]
         words: list[str] = []
-        for segment in filter(None, body.split("_")):
+        segments = [segment for segment in body.split("_") if segment]
+        for segment in segments:
+            # A name between underscores stays whole.
+            if len(segments) > 1 and not re.search(
+                r"[^\W_][A-Z][a-z]|[a-z][A-Z]", segment
+            ):
+                words.extend(self._titled(segment.lower()))
+                continue
             pieces = _split_capitals(segment)
             # Digits belong to words ("4thofJuly", "g20"): only capitals speak against the search.
             capitals = any(piece[0].isupper() for piece in pieces[1:])

@@ -83,6 +83,11 @@ _FOREIGN = {
     "save it as .docx in LibreOffice, and name it with --articles",
     rb"(?s)PK\x03\x04.{26}mimetypeapplication/epub": "an e-book (.epub): convert it to .txt or .docx "
     "with Calibre, and name it with --articles",
+    rb"PAR1": "Parquet that is packed once more: unpack it (gunzip, unzstd), Parquet packs its columns "
+    "itself",
+    rb"(?s)PK\x03\x04.{26}(?:\[Content_Types\]|_rels/|docProps/|word/|xl/|ppt/)": "an office file "
+    "(.docx, .pptx, .xlsx): if it is packed once more, unpack it (gunzip, unzstd); name a .docx with "
+    "--articles, save posts as .xlsx or CSV UTF-8",
     rb"PK\x03\x04": "a zip archive: unpack it; if a program packs its files so (.pptx, .pages, "
     ".numbers, .xlsb), save it there as .docx, .xlsx or CSV UTF-8",
     rb"ARROW1|FEA1": "a Feather file: in pandas, read_feather(path).to_parquet(new_path)",
@@ -379,13 +384,13 @@ class MessagesError(InputError):
     """A file of messages in a form that is not read."""
 
 
-def refuse_foreign(name: str, head: bytes) -> None:
+def refuse_foreign(name: str, head: bytes, expected: str = _EXPECTED) -> None:
     """Refuse a file of another kind; the message names the kind and the remedy."""
     begin = head.removeprefix(_BOM).lstrip()
     for shapes, refusal in ((_MESSAGES, MessagesError), (_FOREIGN, InputError)):
         for shape, advice in shapes.items():
             if re.match(shape, begin):
-                raise refusal(f"{name}: is {advice}; {_EXPECTED}")
+                raise refusal(f"{name}: is {advice}; {expected}")
 
 
 def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
@@ -648,7 +653,7 @@ class _Look:
                 fields = find_fields(names, location, choice, records[:_SHOWN])
                 fields, remarks = checked(fields, records, location)
                 if kind in ("json", "jsonl", "delimited"):
-                    inner, unread = inner_posts(records, location)
+                    inner, unread = inner_posts(records, location, html=fields.html)
                     empty_names = [
                         name
                         for name in names

@@ -115,6 +115,7 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
         prefix
         for document in documents
         if further_arrays[0].startswith(f"{(prefix := document.prefixes[0])}.")
+        and further_arrays[0] != f"{prefix}.node"  # of an edge of GraphQL
     )
     posts_around = (
         path
@@ -222,7 +223,7 @@ def _objects(head: bytes) -> tuple[list[str], list[str]]:
         ):
             if event == "start_map":
                 paths[path] = None
-    arrays = [path for path in paths if path.endswith(f".{_ITEM}")]
+    arrays = [p for p in paths if f".{p}".endswith((f".{_ITEM}", f"{_ITEM}.node"))]
     alone = [path for path in paths if path and _ITEM not in path.split(".")]
     return sorted(arrays, key=lambda path: path.count("."))[:20], alone[:20]
 

@@ -88,12 +88,15 @@ TITLES = (
 # conversation, `quotes` and `retweet_of` the post that one shows, all as the ids of those posts;
 # `channel` the place of the post (a subreddit, a chat). `edited_at` tells versions of a post apart.
 METADATA: Mapping[str, Sequence[str]] = {
-    name: columns.split()
+    # Also without a sign between the words, as in `lastEditedAt`.
+    name: (*columns.split(), *columns.replace("_", "").split())
     for name, columns in {
         "created_at": """
             created_at createdat created_utc date datetime timestamp timestamp_utc time
             published_at published pubdate posted_at post_created created creation_time
-            created_time create_time publishedat timestamp_ms datum erstellt_am veroffentlicht_am
+            created_time create_time publishedat timestamp_ms creation_date creation_timestamp
+            date_created created_on posted_on published_on published_date publication_date
+            datum erstellt_am veroffentlicht_am
             zeitpunkt zeitstempel erstellungsdatum fecha fecha_de_publicacion fecha_publicacion
             fecha_de_creacion creado_el publicado_el date_de_publication date_publication
             date_de_creation cree_le publie_le data_de_publicacao data_da_publicacao
@@ -104,7 +107,13 @@ METADATA: Mapping[str, Sequence[str]] = {
         "edited_at": """
             edited_at editedat last_edited_at edited edit_date edited_timestamp editedtimestamp
             updated_at updatedat updated modified modified_at last_modified lastmodified
-            last_edited last_edit_date date_modified datemodified
+            last_edited last_edit_date date_modified datemodified edited_on edited_time edit_time
+            last_edit_time date_edited updated_time updated_on update_time last_updated
+            last_updated_at last_update updated_date date_updated modified_time modified_on
+            last_modified_at modified_date modification_date modification_time updated_timestamp
+            modified_timestamp bearbeitet_am geandert_am aktualisiert_am
+            modifie_le mis_a_jour_le editado_el modificado_el actualizado_el editado_em
+            atualizado_em modificado_em изменено отредактировано 編集日時 更新日時 编辑时间 修改时间
         """,
         "lang": "lang language sprache idioma langue",
         "author": """
@@ -145,7 +154,10 @@ LINE = "line"
 # The metadata with the names and lengths of the fields that a text is joined from.
 PARTS = "@fields"
 
-_HTML = re.compile(r"</(?:p|a|div|span)>|<br ?/?>", re.IGNORECASE)
+_HTML = re.compile(
+    r"</(?:p|a|div|span)>|<br ?/?>|&(?:amp|lt|gt|quot|nbsp|#\d+|#x[\da-f]+);",
+    re.IGNORECASE,
+)
 _DAY = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}\.?")
 _TIMES = frozenset("time uhrzeit zeit hora heure ora tid время 時刻 时间".split())
 _SAMPLES = 3  # values of a field that a message shows

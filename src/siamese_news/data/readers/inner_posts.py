@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,12 +37,13 @@ _SPOKEN = re.compile(r"\w\W+\w+\W+\w+\W+\w")  # four words
 
 
 def inner_posts(
-    records: Sequence[Record], location: str
+    records: Sequence[Record], location: str, *, html: bool = False
 ) -> tuple[dict[ListPath, Fields], list[str]]:
     """The fields of the inner objects that are posts themselves, and a remark on others.
 
     They are in lists, or single ones with words. A list or an object is a field of the records, or
-    of an object that is one of their fields; or of an object in such a list, at any depth.
+    of an object that is one of their fields; or of an object in such a list, at any depth. Around
+    texts in `html`, theirs are so as well, even if few of them show it.
     """
     objects: dict[ListPath, list[Record]] = {}
     for path, item in _objects(records):
@@ -50,7 +52,8 @@ def inner_posts(
     for path, items in objects.items():
         names = dict.fromkeys(name for item in items for name in item)
         try:
-            posts[path] = find_fields(names, location, Choice(), items)
+            fields = find_fields(names, location, Choice(), items)
+            posts[path] = replace(fields, html=html or fields.html)
         except UnknownFields:
             continue
     unread = ", ".join(f"'{'.'.join(path)}'" for path in objects if path not in posts)
@@ -66,6 +69,8 @@ def _unpacked(value: Any, minimum: int = 1) -> Any:
         for decode in (json.loads, ast.literal_eval):
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
                 return _unpacked(decode(value.strip()), minimum)
+    if isinstance(value, dict) and isinstance(value.get("node"), dict):
+        return value["node"]  # of an edge of GraphQL
     if isinstance(value, dict) and len(value) >= minimum:
         objects = [item for item in value.values() if isinstance(item, dict)]
         if len(objects) == len(value) and any(map(_has_words, objects)):

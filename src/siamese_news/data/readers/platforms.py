@@ -206,7 +206,7 @@ def _from_jetstream(event: Record) -> Converted:
     if event["kind"] != "commit":
         return None
     commit = event["commit"]
-    if commit["collection"] != _BLUESKY_POSTS or commit["operation"] != "create":
+    if commit["collection"] != _BLUESKY_POSTS or commit["operation"] == "delete":
         return None
     record = commit["record"]
     author = event["did"]

@@ -1,0 +1,69 @@
+"""Several articles in one file: with codes before their fields, or joined by hand."""
+
+import pytest
+
+from siamese_news.data.articles import SECTIONS, read_articles
+from siamese_news.search.remarks import stub_remarks
+
+ROWS = (
+    ("Weir gives way", "The weir at Tansy Mill gave way.", "3 May 2026"),
+    ("Fire at the mill", "By noon the fire was out.", "4 May 2026"),
+)
+CODED = [
+    "SE\tNews\nHD\t{0}\nBY\tAnn Example\nPD\t{2}\nSN\tThe Tansy Post\nLP\t{1}\n"
+    "AN\tDocument TANPST0020260503em530000{3}\n",
+    "CLM\nLocks\nHD\n{0}\nPD\n{2}\nSN\nThe Tansy Post\nLP\n{1}\n\nTD\n\n"
+    "NS\nFloods\nAN\nDocument TANPST0020260503em530000{3}\n",
+    "{0}\nAnn Example\n9 words\n{2}\n10:05\nThe Tansy Post\nTANPST\nEnglish\n(c) 2026\n\n{1}\n\n"
+    "Document TANPST0020260503em530000{3}\n",
+    "{0}\nAnn Example\nThe Tansy Post\n{2}\nLength: 9 words\nBody\n{1}\nEnd of Document\n",
+]
+
+
+@pytest.mark.parametrize("form", CODED)
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_every_article_of_a_file_is_a_seed(tmp_path, form, line_end):
+    content = "".join(form.format(*row, number) for number, row in enumerate(ROWS, 1))
+    (tmp_path / "two.txt").write_text(content, newline=line_end)
+    articles = read_articles(tmp_path / "two.txt")
+    assert [(a.id, a.title) for a in articles] == [
+        (f"two-{n}", title) for n, (title, _, _) in enumerate(ROWS, 1)
+    ]
+    days = [article.metadata["created_at"][:10] for article in articles]
+    assert days == ["2026-05-03", "2026-05-04"]
+    assert [article.text.strip() for article in articles] == [row[1] for row in ROWS]
+    sources = {article.metadata["source"] for article in articles}
+    assert sources == {"The Tansy Post"}
+
+
+@pytest.mark.parametrize("divider", ["* * *", "---", "\f", "# What next"])
+def test_one_article_with_parts_stays_one_and_long_parts_are_named(tmp_path, divider):
+    part = "The lock keeper saw the water rise all night. " * 6
+    for name, text in (("long", part), ("short", "It rose.")):
+        content = f"A flood\n{text}\n{divider}\n{text}\n{divider}\n{text}\n"
+        (tmp_path / f"{name}.md").write_text(content)
+    articles = read_articles(tmp_path)
+    assert [article.id for article in articles] == ["long", "short"]
+    assert [article.metadata.get(SECTIONS) for article in articles] == [3, None]
+    (remark,) = stub_remarks(articles)
+    assert "'long'" in remark and "3 sections" in remark and "own file" in remark
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "429 Too Many Requests\nnginx",
+        "Attention Required!\nPlease enable cookies.",
+        "Please enable JS and disable any ad blocker",
+        "Press & Hold to confirm you are human",
+        "You don't have permission to access this. Reference #18.4f",
+        "Accesso negato",
+        "Страница не найдена",
+        "ページが見つかりません",
+        "Dit artikel is alleen voor abonnees",
+        "この記事は有料会員限定です",
+    ],
+)
+def test_pages_of_servers_and_offers_are_named(tmp_path, page):
+    (tmp_path / "a.txt").write_text(page)
+    assert len(stub_remarks(read_articles(tmp_path / "a.txt"))) == 1
