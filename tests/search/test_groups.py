@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections import Counter
 
 import pytest
@@ -11,9 +12,13 @@ from tests.commands import siamese_news
 
 from siamese_news.data.groups import NONE
 from siamese_news.data.readers import open_posts
-from siamese_news.search.compare import wilson
 from siamese_news.search.report import ReportData, ReportPost
-from siamese_news.search.report.group_comparison import SHOWN, compare, figures
+from siamese_news.search.report.group_comparison import (
+    SHOWN,
+    compare,
+    figures,
+    wilson,
+)
 
 
 def found(number, text="the old bridge", **more):
@@ -108,18 +113,22 @@ def test_figures_are_those_of_the_groups():
     ]
 
 
-def test_copies_count_once_among_the_words():
-    texts = [f"number {n} speaks" for n in range(30)]
-    left = [found(n, text, cluster=n) for n, text in enumerate(texts)]
-    copies = [found(30 + n, "buy cheap shoes", cluster=99) for n in range(40)]
-    right = [found(70 + n, f"other {n} words", cluster=200 + n) for n in range(30)]
-    posts = [*left, *copies, *right]
-    known = [(p.id, {"party": "r" if int(p.id) >= 70 else "l"}) for p in posts]
-    made = compare(data(posts), "party", known, pool=False)
-    assert made.groups[0].texts == 31
-    assert not any(
-        word.term == "shoes" for group in made.groups for word in group.words
-    )
+@given(st.integers(1, 10**7), st.data())
+def test_the_bounds_of_a_share_are_1_96_of_their_errors_away(posts, data):
+    """Wilson (1927): the shares p for which |found - posts p| is z sqrt(posts p (1 - p))."""
+    found = data.draw(st.integers(0, posts))
+    low, high = wilson(found, posts)
+    assert 0 <= low <= found / posts <= high <= 1
+    for bound, extreme in ((low, found == 0), (high, found == posts)):
+        if extreme:
+            assert bound == round(bound)
+            continue
+        error = 1.959963984540054 * math.sqrt(posts * bound * (1 - bound))
+        assert abs(found - posts * bound) == pytest.approx(error, rel=1e-6, abs=1e-6)
+
+
+def test_no_posts_say_nothing():
+    assert wilson(0, 0) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ from siamese_news.data.readers.stream import PostStream
 from siamese_news.data.records import Post
 from siamese_news.data.results import result_rows
 from siamese_news.errors import InputError
-from siamese_news.search.compare import FEW, Word, wilson, words_of
 from siamese_news.search.file_pool import FilePool
-from siamese_news.search.report.report_data import ReportData, ReportPost
+from siamese_news.search.report.report_data import ReportData
 from siamese_news.text.languages import language_of
 from siamese_news.utils.terminal import counted
 
@@ -24,32 +23,24 @@ SHOWN = 20
 COLUMNS = (
     "figure",
     "group",
-    "item",
     "found",
     "of",
     "value",
     "low",
     "high",
-    "z",
-    "sure",
 )
-
-_WORDS = 10  # of a group on the page
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """A row of the comparison: the group's posts found, out of `of`.
 
-    These are all its posts, or without a pool all posts found. Of fewer different `texts` than
-    `FEW` there are no `words` (`words_of`).
+    These are all its posts, or without a pool all posts found.
     """
 
     name: str
     n_found: int
     of: int
-    words: list[Word]
-    texts: int
 
     @property
     def share(self) -> float:
@@ -60,11 +51,6 @@ class Group:
     def interval(self) -> tuple[float, float]:
         """Of the share: Wilson's, 95 %."""
         return wilson(self.n_found, self.of)
-
-    @property
-    def shown(self) -> list[Word]:
-        """The words on the page."""
-        return [word for word in self.words if word.sure][:_WORDS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +75,18 @@ def compare(
     `values_of_posts` has ids and values, of all posts that were searched if `pool` is set, otherwise
     of those found; their ``group`` takes precedence over `by`.
     """
-    post_of = {post.id: post for post in reversed(data.posts)}
+    found_ids = {post.id for post in data.posts}
     group_by_post: dict[str, str] = {}
     sizes: Counter[str] = Counter()
     for id, values in values_of_posts:
         name = group_of(values, by)
         if pool or id not in group_by_post:
             sizes[name] += 1
-        if id in post_of:
+        if id in found_ids:
             group_by_post[id] = name
-    posts_by_name: dict[str, list[ReportPost]] = {}
-    for id, post in post_of.items():
-        if id in group_by_post:
-            posts_by_name.setdefault(group_by_post[id], []).append(post)
+    n_found = Counter(group_by_post.values())
     names = [name for name in sizes if name != NONE]
-    names.sort(key=lambda name: (-len(posts_by_name.get(name, ())), -sizes[name], name))
+    names.sort(key=lambda name: (-n_found[name], -sizes[name], name))
     merged_names = names[SHOWN:]
     rows = [(name, [name]) for name in names[:SHOWN]]
     if by in TIMES:
@@ -112,31 +95,20 @@ def compare(
         merged_names
     )
     rows += [(NONE, [NONE])] * (NONE in sizes)
-    group_posts = [
-        [post for member in members for post in posts_by_name.get(member, ())]
-        for _, members in rows
-    ]
-    texts = [_texts(data, posts) for posts in group_posts]
     groups = [
         Group(
             name,
-            len(posts),
-            sum(map(sizes.__getitem__, members)) if pool else len(group_by_post),
-            of_group,
-            len(different),
+            sum(n_found[member] for member in members),
+            sum(sizes[member] for member in members) if pool else len(group_by_post),
         )
-        for (name, members), posts, of_group, different in zip(
-            rows, group_posts, words_of(texts), texts, strict=True
-        )
+        for name, members in rows
     ]
-    absent = len(post_of) - len(group_by_post)
-    small = sum(0 < len(of_group) < FEW for of_group in texts)
+    absent = len(found_ids) - len(group_by_post)
     remarks = {
         f"The {SHOWN} groups with the most posts found, of {len(names):,}, are shown.": merged_names,
         f"No post has a value for {by}.": not names,
         f"Posts without a value for {by}: {sizes[NONE]:,}.": names and sizes[NONE],
         f"Posts found that are missing from the posts and have no group: {absent:,}.": absent,
-        f"Groups with fewer than {FEW} different texts, too few for words: {small:,}.": small,
     }
     applying = [remark for remark, applies in remarks.items() if applies]
     return Comparison(by, groups, pool, applying)
@@ -175,7 +147,7 @@ def _values(post: Post, by: str) -> Mapping[str, Any]:
 
 
 def figures(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    """All figures as rows: shares, and words (log-odds)."""
+    """The shares as rows."""
     for group in comparison.groups:
         lower_bound, upper_bound = group.interval
         yield {
@@ -187,27 +159,13 @@ def figures(comparison: Comparison) -> Iterator[dict[str, Any]]:
             "low": round(lower_bound, 6),
             "high": round(upper_bound, 6),
         }
-        for word in group.words:
-            lower_bound, upper_bound = word.interval
-            yield {
-                "figure": "word",
-                "group": group.name,
-                "item": word.term,
-                "found": word.n_texts,
-                "of": word.n_texts + word.n_other_texts,
-                "value": round(word.log_odds, 4),
-                "low": round(lower_bound, 4),
-                "high": round(upper_bound, 4),
-                "z": round(word.z, 3),
-                "sure": word.sure,
-            }
 
 
-def _texts(data: ReportData, posts: Iterable[ReportPost]) -> list[str]:
-    """The different texts of posts; near-duplicates count once."""
-    # In a file of threads the clusters are the threads.
-    return list(
-        {
-            post.id if data.threads else post.cluster: post.text for post in posts
-        }.values()
-    )
+def wilson(hits: int, posts: int) -> tuple[float, float]:
+    """The 95 % interval of Wilson (1927) for a share; from 0 to 1 if there are no posts."""
+    from scipy.stats import binomtest  # slow to import
+
+    if not posts:
+        return 0.0, 1.0
+    interval = binomtest(hits, posts).proportion_ci(method="wilson")
+    return float(interval.low), float(interval.high)

@@ -16,7 +16,6 @@ from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, StrictU
 from markupsafe import Markup
 
 from siamese_news.data.readers.values import iso_date
-from siamese_news.search.compare import FEW
 from siamese_news.search.list_relevance import UNKNOWN
 from siamese_news.search.report.charts import (
     histogram_chart,
@@ -175,7 +174,6 @@ def render(data: ReportData) -> str:
             page_size=PAGE,
             undated=len(data.posts) - len(times),
             facts=_facts(data.provenance),
-            few=FEW,
             unknown=UNKNOWN,
         )
     )
