@@ -89,11 +89,22 @@ class Ranking:
         if len(self._posts) > self._limit:
             self._forget()
 
-    def least(self) -> Ints:
-        """(lists,) the score below which a post has no place in a list anymore."""
+    def least(self, top: int, second_look: SecondLook | None) -> Ints:
+        """(lists,) the score below which a post matters to no list anymore.
+
+        Of each list `top` posts are wanted, and those that a second look reads. They become more
+        while posts come that look near, so these scores may fall.
+        """
         for number in range(len(self._scores)):
             self._cut(number)
-        return self._floors.copy()
+        if second_look is None:
+            return self._floors.copy()
+        return np.array(
+            [
+                second_look.least(number, scores, self.scorer.agreement(), top)
+                for number, scores in enumerate(self._scores)
+            ]
+        )
 
     def look_again(self, second_look: SecondLook, top: int) -> None:
         """Order the best posts of each list by a second look, and keep `top` of it."""
@@ -235,7 +246,7 @@ def search(
     deep = top if second_look is None else max(top, second_look.most)
     of_lists = None if relevance is None else relevance(scorer)
     ranking = Ranking(scorer, seeds, deep, of_lists)
-    pruning = Pruning(seeds.at_most, ranking.least)
+    pruning = Pruning(seeds.at_most, partial(ranking.least, top, second_look))
     for block in pool.parts(scorer, len(seeds.texts), window, pruning):
         scores, best = seeds.combine(block.scores)
         ranking.scores.add(scores, of_all=block.rows is None)

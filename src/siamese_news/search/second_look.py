@@ -136,6 +136,28 @@ class SecondLook:
         )
         return reread
 
+    def least(
+        self,
+        number: int,
+        scores: NDArray[np.int64],
+        agreed: NDArray[np.floating],
+        top: int,
+    ) -> int:
+        """The lowest score in millionths with which a post can matter to list `number`.
+
+        `scores` are the best of the list so far, and `top` of it are shown. K follows from the posts
+        that look near, so each of those matters until `most` are read anyway.
+        """
+        count = (
+            self.most if self._foreign(number) else self.count(number, scores, agreed)
+        )
+        depth = max(top, count)
+        lowest = np.iinfo(np.int64).min
+        if len(scores) >= depth:
+            lowest = int(np.partition(scores, -depth)[-depth])
+        # A K that the user gave is `most`.
+        return lowest if count >= self.most else min(lowest, round(_NEAR * MILLION))
+
     def count(
         self, number: int, scores: NDArray[np.int64], agreed: NDArray[np.floating]
     ) -> int:
@@ -215,11 +237,7 @@ class SecondLook:
 
         Cosines of models differ in how far they spread, so they count in standard deviations.
         """
-        foreign = [
-            row
-            for row in self._rows(number)
-            if self._measures and language_of_seed(self._seeds.articles[row].full_text)
-        ]
+        foreign = self._foreign(number)
         if not foreign or not len(order):
             return agreed
         nearest = order[: min(_AGREEMENT.posts, self.most)]
@@ -241,6 +259,14 @@ class SecondLook:
         articles = [self._seeds.articles[row].full_text for row in rows]
         cosines = self._vectors.of_articles(articles) @ vectors.T
         return vectors, cosines, cosines - _DENSITY * self._density(texts, vectors)
+
+    def _foreign(self, number: int) -> list[int]:
+        """The seeds of a list for which this model measures how far vectors decide."""
+        return [
+            row
+            for row in self._rows(number)
+            if self._measures and language_of_seed(self._seeds.articles[row].full_text)
+        ]
 
     def _rows(self, number: int) -> list[int]:
         """The seeds of a list."""

@@ -64,11 +64,11 @@ def rows_of(path) -> list[dict]:
 def small_pieces():
     """Blocks, chunks and segments so small that a small pool has several of each."""
     from siamese_news.search import scan
-    from siamese_news.search.index import chunks, observing, writing
+    from siamese_news.search.index import chunks, writing
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunks, "_ROWS", 60)
-        patch.setattr(observing, "_TOGETHER", 16)
+        patch.setattr(chunks, "_TOGETHER", 16)
         patch.setattr(scan, "BLOCK", 64)
         patch.setattr(writing, "_POSTS", 200)
         yield

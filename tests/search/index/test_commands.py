@@ -3,6 +3,7 @@
 import json
 import random
 
+import numpy as np
 import pytest
 import torch
 
@@ -10,6 +11,8 @@ from siamese_news import Searcher
 from siamese_news.data.records import Article
 from siamese_news.scoring.basis import Setting
 from siamese_news.scoring.candidates import Candidates
+from siamese_news.scoring.mixture import MixtureScorer
+from siamese_news.search import second_look
 from siamese_news.search.index.post_index import PostIndex
 
 from .conftest import POSTS, SEEDS, posts, rows_of, run, write
@@ -186,6 +189,28 @@ def test_only_posts_that_can_matter_are_scored(pool):
     meta = json.loads((pool / "b.jsonl.meta.json").read_text())
     assert meta["counts"]["scored"] < meta["counts"]["read"] == POSTS
     assert any("could be in the results" in remark for remark in meta["remarks"])
+
+
+@pytest.mark.parametrize(
+    ("near", "agreed", "share"),
+    [(0.9, 0, 0.5), (0.1, 0, 1.0), (0.02, 0, 1.0), (0.1, 0.4, 1.0), (0.1, 1, 1.0)],
+)
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("options", [[], ["--one-story"], ["--distinct"]], ids=" ".join)
+def test_the_star_reads_what_it_reads_of_a_scan(
+    pool, few_candidates, monkeypatch, near, agreed, share, options
+):
+    """Few posts or many, by what looks near and where vectors decide; it is not known before."""
+    monkeypatch.setattr(second_look, "LEAST", 10)
+    monkeypatch.setattr(second_look, "MOST", 200)
+    monkeypatch.setattr(second_look, "_NEAR", near)
+    monkeypatch.setattr(
+        MixtureScorer, "agreement", lambda self: np.full(len(self.scales()), agreed)
+    )
+    asked = [*seeds(pool), "--about", "event"]
+    rows, _ = both(pool, "rank", *asked, *options, "--top", 9)
+    counts = json.loads((pool / "b.jsonl.meta.json").read_text())["counts"]
+    assert rows and counts["scored"] <= share * counts["read"]
 
 
 def test_all_scores_can_be_written(pool):

@@ -24,6 +24,7 @@ CELLS = 1 << 22
 """Articles times posts of which bounds are held at once."""
 
 _ROWS = 1 << 16  # of a chunk, at most
+_TOGETHER = 2048  # posts of each list that are scored at once, the best first
 
 
 @dataclass(frozen=True)
@@ -151,3 +152,35 @@ def ahead(of: Callable[[S], T], chunks: Iterable[S]) -> Iterator[tuple[S, T]]:
         while waiting:
             oldest_chunk, computed = waiting.popleft()
             yield oldest_chunk, computed.result()
+
+
+def best_first(
+    rows: Ints, upper_bounds: Floats, floors: Callable[[], Floats]
+) -> Iterator[Ints]:
+    """The n `rows` that can matter, those with the highest bounds (lists, n) first.
+
+    The (lists, 1) `floors` are asked again for each part, which was scored by then: as the best come
+    first, the floors are soon high, and few rows are left.
+    """
+    together = _TOGETHER
+    while (
+        can_matter := (upper_bounds >= (lowest_scores := floors())).any(axis=0)
+    ).any():
+        rows = rows[can_matter]
+        upper_bounds = upper_bounds[:, can_matter]
+        is_best = _highest(upper_bounds, lowest_scores, together)
+        yield rows[is_best]
+        rows = rows[~is_best]
+        upper_bounds = upper_bounds[:, ~is_best]
+        # With many similar posts, the floors hardly rise.
+        together *= 2
+
+
+def _highest(upper_bounds: Floats, floors: Floats, count: int) -> NDArray[np.bool_]:
+    """(n,) whether a post is among so many with the highest bound for a list, and can matter to it."""
+    is_high = np.zeros(upper_bounds.shape[1], bool)
+    cut = max(len(is_high) - count, 0)
+    for bounds, (floor,) in zip(upper_bounds, floors, strict=True):
+        highest = np.argpartition(bounds, cut)[cut:]
+        is_high[highest[bounds[highest] >= floor]] = True
+    return is_high

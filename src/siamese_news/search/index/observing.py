@@ -12,7 +12,7 @@ from siamese_news.scoring.lesson import decided_degrees, likeness_of_best
 from siamese_news.scoring.mixture import MixturePass
 from siamese_news.scoring.pool_state import BINS, cosine_bins
 from siamese_news.search.index.bounds import Bounds, Learned
-from siamese_news.search.index.chunks import CELLS, Chosen, Chunk, ahead
+from siamese_news.search.index.chunks import CELLS, Chosen, Chunk, ahead, best_first
 from siamese_news.search.index.indexed_scorer import ScoreForm
 from siamese_news.search.pool import Floats, Ints, floors_of
 from siamese_news.text.token_ids import TokenIds
@@ -82,10 +82,6 @@ def _above(bins: Ints) -> Ints:
     """The number of values above each bin."""
     counts = np.bincount(bins, minlength=BINS)
     return counts.sum() - counts.cumsum()
-
-
-# Posts of each article that are bounded more closely at once, the best first.
-_TOGETHER = 2048
 
 
 def _cosines(bounds: Bounds, chunk: Chunk) -> tuple[Floats, Floats]:
@@ -210,33 +206,11 @@ class _Best:
         )
         self._waiting = []
         self._cells = 0
-        together = _TOGETHER
-        while True:
-            promising = (upper_bounds >= self.floors).any(axis=0)
-            rows = rows[promising]
-            upper_bounds = upper_bounds[:, promising]
-            if not len(rows):
-                return
-            is_best = _highest(upper_bounds, together)
-            best_rows = rows[is_best]
+        for best_rows in best_first(rows, upper_bounds, lambda: self.floors):
             for start in range(0, len(best_rows), BLOCK):
                 batch = best_rows[start : start + BLOCK]
                 self.floors = self._scored(self._posts.token_ids(batch))
                 self.scored.append(batch)
-            rows = rows[~is_best]
-            upper_bounds = upper_bounds[:, ~is_best]
-            # With many similar posts, the lowest useful score hardly rises.
-            together *= 2
-
-
-def _highest(upper_bounds: Floats, count: int) -> NDArray[np.bool_]:
-    """(n,) whether a post is among so many with the highest bound (A, n) for some article."""
-    is_high = np.zeros(upper_bounds.shape[1], bool)
-    cut = max(len(is_high) - count, 0)
-    for bounds in upper_bounds:
-        ascending = np.argpartition(bounds, cut)
-        is_high[ascending[cut:]] = True
-    return is_high
 
 
 def _counts(

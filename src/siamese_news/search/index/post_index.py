@@ -18,7 +18,13 @@ from siamese_news.model.text_model import BLOCK, TextModel
 from siamese_news.scoring import Scorer
 from siamese_news.scoring.mixture import MixturePass
 from siamese_news.search.index.bounds import Bounds, Learned
-from siamese_news.search.index.chunks import Chosen, Chunk, ahead, row_blocks
+from siamese_news.search.index.chunks import (
+    Chosen,
+    Chunk,
+    ahead,
+    best_first,
+    row_blocks,
+)
 from siamese_news.search.index.fingerprint import check_model, indexable
 from siamese_news.search.index.indexed_scorer import IndexedScorer
 from siamese_news.search.index.manifest import NAME, Manifest
@@ -227,12 +233,25 @@ def best_scores(
             yield _part(indexed.scorer, posts, number, rows[start : start + BLOCK])
 
     reach = _Reach(indexed, bounds, pruning)
-    chunks = posts.without(observed_rows).chunks(bounds.articles)
-    chunks_with_floors = ((chunk, floors_of(pruning.floors())) for chunk in chunks)
-    for (chunk, _), rows in ahead(reach.rows, chunks_with_floors):
-        for start in range(0, len(rows), BLOCK):
-            batch = rows[start : start + BLOCK]
-            yield _part(indexed.scorer, posts, chunk.number, batch)
+    scored = [observed_rows]
+    floors_so_far: list[Floats] = []
+
+    def floors() -> Floats:
+        floors_so_far.append(floors_of(pruning.floors()))
+        return floors_so_far[-1]
+
+    # A second look reads more posts where more look near: its floors may fall.
+    while not floors_so_far or (floors() < np.max(floors_so_far, axis=0)).any():
+        posts = posts.without(np.sort(np.concatenate(scored)))
+        scored = []
+        floors_so_far = [floors()]
+        chunks = ((chunk, floors()) for chunk in posts.chunks(bounds.articles))
+        for (chunk, _), (rows, upper_bounds) in ahead(reach.rows, chunks):
+            for best_rows in best_first(rows, upper_bounds, floors):
+                scored.append(best_rows + posts.firsts[chunk.number])
+                for start in range(0, len(best_rows), BLOCK):
+                    batch = best_rows[start : start + BLOCK]
+                    yield _part(indexed.scorer, posts, chunk.number, batch)
 
 
 class _Reach:
@@ -253,8 +272,11 @@ class _Reach:
         # The segments come in their order.
         self._squares_of = lru_cache(maxsize=2)(partial(_squares_by_code, indexed))
 
-    def rows(self, chunk_and_floors: tuple[Chunk, Floats]) -> Ints:
-        """The rows of a chunk whose scores can reach the floor of some list."""
+    def rows(self, chunk_and_floors: tuple[Chunk, Floats]) -> tuple[Ints, Floats]:
+        """The n rows of a chunk whose scores can reach the floor of some list.
+
+        With upper bounds (lists, n) of these scores.
+        """
         chunk, floors = chunk_and_floors
         bounds = self._bounds
         segment = chunk.segment
@@ -264,25 +286,31 @@ class _Reach:
 
         lexical = bounds.roughly(chunk)
         upper_bounds, lower_bounds = bounds.without_vectors(chunk.number, rows, lexical)
-        inside = self._inside(floors, upper_bounds, lower_bounds, above, below)
+        inside, _ = self._inside(floors, upper_bounds, lower_bounds, above, below)
         rows, lexical, above, below = _taken(inside, rows, lexical, above, below)
 
         cosines, errors = bounds.cosines(segment, rows)
         lower_bounds = bounds.lower_bounds(cosines, errors)
         upper_bounds = bounds.scores(lexical, cosines, errors)
-        inside = self._inside(floors, upper_bounds, lower_bounds, above, below)
+        inside, _ = self._inside(floors, upper_bounds, lower_bounds, above, below)
         rows, cosines, errors = _taken(inside, rows, cosines, errors)
         lower_bounds, above, below = _taken(inside, lower_bounds, above, below)
 
         upper_bounds = bounds.scores(bounds.lexical(segment, rows), cosines, errors)
-        inside = self._inside(floors, upper_bounds, lower_bounds, above, below)
+        inside, of_lists = self._inside(
+            floors, upper_bounds, lower_bounds, above, below
+        )
         rows, upper_bounds, lower_bounds = _taken(
             inside, rows, upper_bounds, lower_bounds
         )
-        if squares is None:
-            return rows
+        # Where a list is not full, no post is ruled out before the best of them are scored.
+        if squares is None or len(rows) == len(chunk.live):
+            return rows, of_lists
         surface = self._indexed.surface(segment.token_ids(rows))
-        return rows[self._inside(floors, upper_bounds, lower_bounds, surface, surface)]
+        inside, of_lists = self._inside(
+            floors, upper_bounds, lower_bounds, surface, surface
+        )
+        return rows[inside], of_lists
 
     def _inside(
         self,
@@ -291,8 +319,8 @@ class _Reach:
         lower_bounds: Floats,
         above: Floats,
         below: Floats,
-    ) -> NDArray[np.intp]:
-        """The posts of which some list can have a score of its floor or more.
+    ) -> tuple[NDArray[np.intp], Floats]:
+        """The posts of which some list can have a score of its floor or more, and upper bounds of it.
 
         Without the surface a score is from `lower_bounds` to `upper_bounds`; the surface is from
         `below` to `above`.
@@ -300,7 +328,8 @@ class _Reach:
         highest = self._scales * upper_bounds + above + _ROUNDING
         lowest = self._scales * lower_bounds + below - _ROUNDING
         reachable = self._pruning.at_most(highest, lowest)
-        return np.flatnonzero((reachable >= floors).any(axis=0))
+        inside = np.flatnonzero((reachable >= floors).any(axis=0))
+        return inside, reachable[:, inside]
 
     def _surface_bounds(
         self, chunk: Chunk, squares: Floats | None
@@ -309,10 +338,11 @@ class _Reach:
         if squares is not None:
             above = chunk.of_live(np.sqrt(chunk.words @ squares) * _ROOTS)[None]
             return above, np.zeros_like(above)
-        if self._surface.size:
-            surface = np.broadcast_to(self._surface, (1, len(chunk.rows)))
-        else:
-            surface = self._indexed.surface(chunk.segment.token_ids(chunk.rows))
+        surface = (
+            np.broadcast_to(self._surface, (1, len(chunk.rows)))
+            if self._surface.size
+            else self._indexed.surface(chunk.segment.token_ids(chunk.rows))
+        )
         return surface, surface
 
 
