@@ -76,6 +76,8 @@ def read_array(
     try:
         # As a plain array: slices of a numpy.memmap are slow.
         array = np.load(folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
+    except OSError:
+        raise
     except Exception as error:  # numpy's parser of a header raises whatever it meets
         raise ValueError(f"{name}.npy is not an array of numpy") from error
     if array.dtype != np.dtype(dtype) or array.ndim != 1 + len(columns):
