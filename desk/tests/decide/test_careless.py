@@ -346,6 +346,34 @@ def test_a_list_that_cannot_be_kept_or_was_lost_is_named(tmp_path, monkeypatch):
             assert "was lost" in choice_sentence(other_plans(work))
 
 
+@pytest.mark.parametrize("order", ["with, without", "without, with"])
+def test_posts_that_had_no_texts_in_one_plan_are_named(tmp_path, order):
+    """By other ids they cannot be compared, in another folder too."""
+    rows, _ = corpus(tmp_path, np.random.default_rng(3))
+    ids = np.random.default_rng(4).integers(10**17, 10**18, len(rows)).tolist()
+    bare = [
+        {"post": str(post), "score": row["score"]}
+        for post, row in zip(ids, rows, strict=True)
+    ]
+    studies = {"with": rows, "without": bare}
+    sentences = []
+    for number, name in enumerate(order.split(", ")):
+        own = tmp_path / str(number)
+        own.mkdir()
+        results = write(own / "scored.jsonl", studies[name])
+        work = Certification.start(results, own / "plan.json", chosen(number))
+        sentences.append(choice_sentence(other_plans(work)))
+    assert not sentences[0]
+    assert "compared with those of other plans by ids alone" in sentences[1]
+    other = Certification.start(
+        write(tmp_path / "third.jsonl", bare[:400]),
+        tmp_path / "third.plan.json",
+        chosen(0),
+        another_plan=True,
+    )
+    assert other.charged.earlier
+
+
 SHEETS = ("csv", "jsonl", "prodigy.jsonl", "json", "drawn.jsonl")
 
 

@@ -252,11 +252,11 @@ def test_a_translation_that_keeps_names_of_users_and_links_is_recognized(tmp_pat
         return [f"@user{n + users} {text}" for n, text in enumerate(sentences(seed))]
 
     first = made(tmp_path, posts_of(tweets(1, 0), "a"))
-    # Two months of a forum may have as many marks in common, so such posts pay; none is refused.
+    # Two months of a forum may have as many marks in common, so such posts are only named.
     for number, step in enumerate((1, 3)):
         texts = list(map(translated, tweets(1, 0)[::step]))
         copy = made(tmp_path, posts_of(texts, "b"), f"{number}.jsonl")
-        assert first.relation(copy) == copy.relation(first) == Relation.PART
+        assert first.relation(copy) == copy.relation(first) == Relation.MARKS
     # The same links in posts of others, and a form that all posts of two pools have.
     others = made(tmp_path, posts_of(tweets(2, 1000), "c"), "c.jsonl")
     assert first.relation(others) == Relation.OTHER
@@ -270,6 +270,57 @@ def test_a_translation_that_keeps_names_of_users_and_links_is_recognized(tmp_pat
         for seed, texts in ((3, sentences(3)), (4, sentences(4)))
     ]
     assert pools[0].relation(pools[1]) == Relation.OTHER
+
+
+@pytest.mark.parametrize(
+    "user",
+    ["@member{0}", "@member{0} @doctor{0}", "@shop{0} https://shop{0}.example"],
+)
+def test_the_next_wave_of_a_panel_is_another_study(tmp_path, user):
+    waves = [
+        [f"{user.format(n)} {text}" for n, text in enumerate(sentences(seed))]
+        for seed in (5, 6)
+    ]
+    first, second = (
+        made(
+            tmp_path,
+            [
+                {**row, "post": f"member-{n * 7919 % 100_003}"}
+                for n, row in enumerate(posts_of(texts, "a"))
+            ],
+        )
+        for texts in waves
+    )
+    assert first.relation(second) in (Relation.MARKS, Relation.OTHER)
+
+
+def test_two_halves_of_one_pool_with_phrases_that_come_again_are_two(tmp_path):
+    """Most posts have one of many phrases of five words, as claims about one picture do."""
+    generator = np.random.default_rng(9)
+    phrases = [" ".join(generator.choice(WORDS, 4)) for _ in range(1200)]
+    texts = [
+        f"{phrases[n]} {' '.join(generator.choice(WORDS, 5))}"
+        for n in generator.integers(0, len(phrases), 2400)
+    ]
+    first, second = (
+        made(tmp_path, posts_of(texts[half::2], str(half))) for half in (0, 1)
+    )
+    assert first.relation(second) == second.relation(first) == Relation.OTHER
+
+
+@pytest.mark.parametrize("clean", [str, str.upper, lambda text: text.replace("of", "")])
+@pytest.mark.parametrize("copies", [2, 3])
+def test_a_copy_without_doubled_texts_is_recognized(tmp_path, clean, copies):
+    texts = sentences(7, 300)
+    doubled = [
+        text for n, text in enumerate(texts) for _ in range(copies if n % 2 else 2)
+    ]
+    first = made(tmp_path, posts_of(doubled, "a"))
+    copy = made(tmp_path, posts_of(list(map(clean, texts)), "b"), "b.jsonl")
+    assert first.relation(copy) == copy.relation(first) == Relation.PART
+    assert not first.has_texts and copy.has_texts
+    unrelated = made(tmp_path, posts_of(sentences(8), "c"), "c.jsonl")
+    assert first.relation(unrelated) is Relation.UNKNOWN
 
 
 def test_chinese_is_recognized_whatever_its_words(tmp_path):

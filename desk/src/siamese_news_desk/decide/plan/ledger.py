@@ -133,14 +133,19 @@ def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
     same_labels: list[EarlierPlan] = []
     active: list[Line] = []
     other_criteria = other_posts = 0
+    is_compared = True
     for seal, listed in plans.by_seal.items():
         if listed["kind"] != line["kind"] or not Fraction(listed["error"]):
             continue
         relation = sketch.relation(converted(listed, Sketch))
-        if relation is Relation.OTHER:
-            other_posts += seal in plans.in_folder or bool(
-                criteria and listed["criteria"] == criteria
+        if relation in (Relation.MARKS, Relation.UNKNOWN, Relation.OTHER):
+            other_posts += (
+                seal in plans.in_folder
+                or bool(criteria and listed["criteria"] == criteria)
+                or relation is Relation.MARKS
             )
+            is_same_question = not criteria or listed["criteria"] in ("", criteria)
+            is_compared &= relation is not Relation.UNKNOWN or not is_same_question
         elif criteria and listed["criteria"] not in ("", criteria):
             other_criteria += 1
         else:
@@ -150,14 +155,15 @@ def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
             (same_labels if same_order else earlier).append(cost)
             if relation is Relation.SAME and not is_withdrawn:
                 active.append(listed)
-    is_nameless = not sketch.lasts and Fraction(line["error"])
-    unknown = plans.unknown or (_NAMELESS if is_nameless else "")
+    hidden = _NAMELESS if not sketch.lasts else "" if is_compared else _UNCOMPARED
+    unknown = plans.unknown or (hidden if Fraction(line["error"]) else "")
     return Charge(earlier, same_labels, other_criteria, other_posts, unknown), active
 
 
 _UNWRITABLE = "the list of all plans of the user cannot be written"
 _LOST = "the list of all plans of the user was lost, or is of another user or computer"
 _GONE = "the plan of sheets that lie here was deleted"
+_UNCOMPARED = "posts without texts of their own are compared with those of other plans by ids alone"
 _NAMELESS = "posts without texts or ids of their own are hardly recognized"
 
 

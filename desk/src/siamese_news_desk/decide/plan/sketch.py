@@ -26,23 +26,29 @@ from siamese_news_desk.decide.plan.texts import Texts
 _SAME = 0.5  # of all posts of both are in both: they are the same population
 _PART = 0.25  # of the posts of the smaller one are in both: it is a part of the other
 
-# Of the pairs of words of two unrelated pools of one platform, at most .04 are in both; of two
-# quarters of the posts about one event .23, because these repeat phrases; of a pool and a cleaned
-# copy, whole or a tenth, at least .32. These shares were measured once, by hand; ``python -m
-# benchmarks.same_posts`` counts how many pairs of pools the limits decide rightly.
+# Of the pairs of words of two halves or quarters of a pool, which repeat phrases, at most .19 are in
+# both; of a pool and a cleaned copy, whole or a tenth, at least .36 of the smaller. ``python -m
+# benchmarks.same_posts`` prints these shares, and how many pairs of pools the limits decide rightly.
 _WORDS = 12  # of a post
 _CHANCE = 0.1  # posts that would have both words if these came independently
 _LETTERS = 5  # words that cleaning leaves in place have as many; stemming leaves these
 _FEW = 16  # so few pairs may be those of a form that posts of many pools have
 _TWICE = 1 / 8  # of the texts that come once; pools of real posts have .1 at most
 _TEXTS_READ = 1000  # by which it is decided what kind they are
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that different sums stay different
 
 
 class Relation(Enum):
-    """How the posts of two plans are related."""
+    """How the posts of two plans are related, the closest relation first.
+
+    By links, names of users and hashtags alone, they are a translation, or a panel's next wave. It
+    is unknown where only one of the plans has texts of its own.
+    """
 
     SAME = "same"
     PART = "part"
+    MARKS = "marks"
+    UNKNOWN = "unknown"
     OTHER = "other"
 
 
@@ -61,7 +67,10 @@ class Sketch:
         best_pairs: those of the best posts.
         distinctive: see `Population`.
         marks: those of pairs of links, names of users and hashtags, which a translation leaves, and
-            which two months of a forum may share: posts that share no more may be a part.
+            which two months of a forum may share.
+        repeats: whether too many texts have a copy, as stock replies do, which come again in any
+            study. Then the hashes are those of the distinct texts, for a copy without the doubled
+            ones; otherwise, of those that come once.
     """
 
     posts: Sequence[int]
@@ -73,6 +82,7 @@ class Sketch:
     best_pairs: Sequence[int] = ()
     distinctive: bool = True
     marks: Sequence[int] = ()
+    repeats: bool = False
 
     @classmethod
     def of(cls, population: Population, texts: Texts) -> "Sketch":
@@ -87,20 +97,26 @@ class Sketch:
             marks.take(map(_MARK.findall, plain), is_best)
             sample += filter(None, plain[: _TEXTS_READ - len(sample)])
         has_own = are_distinctive(sample, len(population))
+        repeats = wordings.repeat
         return cls(
             population.sketch,
             population.best,
-            *(wordings.hashes() if has_own else ([], [])),
-            *words.pairs(),
+            *(wordings.hashes(repeats) if has_own else ([], [])),
+            *words.pairs(repeats),
             population.distinctive,
-            marks.pairs()[0],
+            marks.pairs(repeats)[0],
+            repeats,
         )
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether these posts have texts that others have not."""
+        return bool(self.texts or self.pairs or self.marks) and not self.repeats
 
     @property
     def lasts(self) -> bool:
         """Whether these posts are recognized with other scores, too."""
-        has_texts = self.texts or self.pairs or self.marks
-        return bool(has_texts or (self.posts and self.distinctive))
+        return self.has_texts or bool(self.posts and self.distinctive)
 
     @property
     def tells(self) -> bool:
@@ -115,31 +131,30 @@ class Sketch:
         such as recall, and the precision of a part is another question. Where both have texts, ids
         count for nothing: other texts under the same ids, such as rows or users, are other posts.
         """
-        pairs, best_pairs, marks = (
-            _shares(_common_range(*hashes), _FEW)
-            for hashes in (
-                (self.pairs, sketch.pairs),
-                (self.best_pairs, sketch.best_pairs),
-                (self.marks, sketch.marks),
-            )
-        )
-        identifiers = [
-            ((self.texts, sketch.texts), (self.best_texts, sketch.best_texts))
-        ]
-        if not all(s.texts or s.pairs or s.marks for s in (self, sketch)):
-            identifiers.append(((self.posts, sketch.posts), (self.best, sketch.best)))
-        shares = [_shares(_common_range(*of_all)) for of_all, _ in identifiers]
-        heads = [_shares(_common_range(*of_best)) for _, of_best in identifiers]
-        if any(of_all >= _SAME for of_all, _ in [*shares, *heads, pairs, best_pairs]):
-            return Relation.SAME
+        relations = []
+        # The best posts are the same ones, or others: a part of them is not the question.
         alike = bool(self.best or self.best_texts) == bool(
             sketch.best or sketch.best_texts
         )
-        # The best posts are the same ones, or others: a part of them is not the question.
-        is_part = any(of_smaller >= _PART for _, of_smaller in [*shares, pairs, marks])
-        if alike and is_part:
-            return Relation.PART
-        return Relation.OTHER
+        if not (self.repeats and sketch.repeats):
+            texts = self.texts, sketch.texts, self.best_texts, sketch.best_texts
+            pairs = self.pairs, sketch.pairs, self.best_pairs, sketch.best_pairs
+            by_texts = [
+                _relation(*texts, alike=alike),
+                _relation(*pairs, alike=alike, fewest=_FEW),
+            ]
+            by_marks = _relation(self.marks, sketch.marks, alike=alike, fewest=_FEW)
+            relations = by_texts + [Relation.MARKS] * (by_marks is not Relation.OTHER)
+        if self.repeats or sketch.repeats:  # a study of the same stock is not refused
+            relations = [
+                Relation.PART for related in relations if related is not Relation.OTHER
+            ]
+        if not (self.has_texts and sketch.has_texts):
+            ids = self.posts, sketch.posts, self.best, sketch.best
+            relations.append(_relation(*ids, alike=alike))
+        if self.has_texts != sketch.has_texts:
+            relations.append(Relation.UNKNOWN)
+        return min([*relations, Relation.OTHER], key=list(Relation).index)
 
 
 class _Words:
@@ -167,14 +182,21 @@ class _Words:
         self._keys.append(np.array(padded, np.uint64).reshape(-1, _WORDS))
         self._is_best.append(is_best)
 
-    def hashes(self) -> tuple[list[int], list[int]]:
-        """The smallest hashes of the first words, and of those of the best posts."""
-        keys, is_best = self._of_single_posts()
+    @property
+    def repeat(self) -> bool:
+        """Whether too many have a copy; of a stock with few copies in one study, another has few."""
+        _, _, counts = self._distinct()
+        twice, once = np.sum(counts == 2), np.sum(counts == 1)
+        return bool(len(counts) and twice >= _TWICE * once)
+
+    def hashes(self, repeats: bool) -> tuple[list[int], list[int]]:
+        """The smallest hashes of the first words, and of those of the best posts; see `Sketch`."""
+        keys, is_best = self._posts(repeats)
         return smallest(keys[:, 0]), smallest(keys[is_best, 0])
 
-    def pairs(self) -> tuple[list[int], list[int]]:
+    def pairs(self, repeats: bool) -> tuple[list[int], list[int]]:
         """The same of the pairs of words of a post that chance would hardly bring together."""
-        keys, is_best = self._of_single_posts()
+        keys, is_best = self._posts(repeats)
         _, codes, counts = np.unique(keys, return_inverse=True, return_counts=True)
         frequencies = np.where(keys > 0, counts[codes].reshape(keys.shape), len(keys))
         pairs, pairs_of_best = [], []
@@ -182,26 +204,31 @@ class _Words:
             is_pair = frequencies[:, step:] * frequencies[:, :-step] <= _CHANCE * len(
                 keys
             )
-            sums = keys[:, step:] + keys[:, :-step]
+            # Mixed, or the smallest would be those of the few words with the smallest hashes.
+            sums = (keys[:, step:] + keys[:, :-step]) * _MIX
             pairs.append(np.unique(sums[is_pair])[:SKETCH])
             pairs_of_best.append(sums[is_best][is_pair[is_best]])
         return smallest(np.concatenate(pairs)), smallest(np.concatenate(pairs_of_best))
 
-    def _of_single_posts(self) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        """The words of posts without copies, and whether these are of the best.
+    def _posts(self, repeats: bool) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        """The words of the posts that a sketch keeps, and whether these are of the best."""
+        keys, is_best, counts = self._distinct()
+        is_kept = (
+            np.full(len(counts), True) if repeats else (counts == 1) & (not self.repeat)
+        )
+        return keys[is_kept], is_best[is_kept]
 
-        None if too many have two copies. Stock replies come again in any study; of a stock of which
-        one study has few twice, another study has few at all.
-        """
+    def _distinct(
+        self,
+    ) -> tuple[NDArray[np.uint64], NDArray[np.bool_], NDArray[np.int64]]:
+        """The words of each different post, whether it is of the best, and how often it comes."""
         keys, is_best = np.concatenate(self._keys), np.concatenate(self._is_best)
         is_long = keys[:, self._fewest - 1] > 0
         keys, is_best = keys[is_long], is_best[is_long]
-        _, codes, counts = np.unique(
-            keys.sum(axis=1), return_inverse=True, return_counts=True
+        _, rows, counts = np.unique(
+            keys.sum(axis=1), return_index=True, return_counts=True
         )
-        is_single = counts[codes] == 1
-        is_single &= np.sum(counts == 2) < _TWICE * np.sum(is_single)
-        return keys[is_single], is_best[is_single]
+        return keys[rows], is_best[rows], counts
 
 
 def _words(text: str) -> list[str]:
@@ -235,6 +262,26 @@ _SPACELESS = re.compile(
 )
 _INSIDE = re.compile(rf"(?<={_SPACELESS.pattern})\s+(?={_SPACELESS.pattern})")
 _THREE = re.compile(rf"(?=({_SPACELESS.pattern}{{3}}))")
+
+
+def _relation(
+    keys: Sequence[int],
+    other_keys: Sequence[int],
+    best: Sequence[int] = (),
+    other_best: Sequence[int] = (),
+    *,
+    alike: bool,
+    fewest: int = 0,
+) -> Relation:
+    """The relation by hashes of one kind, of all posts and of the best ones.
+
+    Without `alike`, one question is about the best posts, and a part is none of the other.
+    """
+    of_all, of_smaller = _shares(_common_range(keys, other_keys), fewest)
+    of_best, _ = _shares(_common_range(best, other_best), fewest)
+    if max(of_all, of_best) >= _SAME:
+        return Relation.SAME
+    return Relation.PART if alike and of_smaller >= _PART else Relation.OTHER
 
 
 def _shares(sets: tuple[set[int], set[int]], minimum: int = 0) -> tuple[float, float]:
