@@ -27,8 +27,8 @@ _SAME = 0.5  # of all posts of both are in both: they are the same population
 _PART = 0.25  # of the posts of the smaller one are in both: it is a part of the other
 
 # Of the pairs of words of two halves or quarters of a pool, which repeat phrases, at most .19 are in
-# both; of a pool and a cleaned copy, whole or a tenth, at least .36 of the smaller. ``python -m
-# benchmarks.same_posts`` prints these shares, and how many pairs of pools the limits decide rightly.
+# both; of a pool and a cleaned copy, whole or a tenth, at least .36 of the smaller. These shares were
+# measured once, by hand; ``python -m benchmarks.same_posts`` counts what the limits decide rightly.
 _WORDS = 12  # of a post
 _CHANCE = 0.1  # posts that would have both words if these came independently
 _LETTERS = 5  # words that cleaning leaves in place have as many; stemming leaves these
