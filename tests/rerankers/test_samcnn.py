@@ -356,6 +356,13 @@ def test_errors_name_what_came():
         make(BiCNN, head_order="tanh")
     with pytest.raises(ValueError, match="aggregation is 'max'"):
         make(QAtt, aggregation="max")
+    with pytest.raises(ValueError, match="without `group`"):
+        Pair(
+            query=torch.zeros(2, 1, 6),
+            query_mask=torch.ones(2, 1, dtype=torch.bool),
+            post=torch.zeros(3, 1, 6),
+            post_mask=torch.ones(3, 1, dtype=torch.bool),
+        )
 
 
 @pytest.mark.parametrize("width", [1, 2, 3])

@@ -134,8 +134,9 @@ def test_every_character_is_a_blank_or_part_of_a_chunk_as_in_python():
 
     table = alone(note)
     letters = [character for character in every if not character.isspace()]
-    table.of([blank.join(["a", "b"]) for blank in blanks], LONGEST)
-    assert pieces == ["a", "b"]
+    # Chunks in ASCII never reach the callback.
+    table.of([blank.join(["é", "à"]) for blank in blanks], LONGEST)
+    assert pieces == ["é", "à"]
     # No other character begins or ends a chunk.
     for start in range(0, len(letters), 50):
         table.of(["0" + "0".join(letters[start : start + 50])], LONGEST)

@@ -30,6 +30,26 @@ class Pair:
     # ids, -1 = padding.
     pieces: tuple[Tensor, Tensor, Tensor] | None = None
 
+    def __post_init__(self) -> None:
+        """Raise ValueError if the shapes do not fit together."""
+        groups = len(self.query)
+        posts = len(self.post)
+        if self.query.shape[:2] != self.query_mask.shape:
+            raise ValueError(
+                f"query is {tuple(self.query.shape)} but query_mask {tuple(self.query_mask.shape)};"
+                " expected (G, Q, E) and (G, Q)"
+            )
+        if self.post.shape[:2] != self.post_mask.shape:
+            raise ValueError(
+                f"post is {tuple(self.post.shape)} but post_mask {tuple(self.post_mask.shape)};"
+                " expected (B, S, E) and (B, S)"
+            )
+        if self.group is None and groups not in (1, posts):
+            raise ValueError(
+                f"{groups} queries for {posts} posts without `group`; give one query, one per "
+                "post, or `group` (B,)"
+            )
+
     def texts_of_posts(self) -> "WordTexts":
         """The posts as rows of a table of words; every token is a word of its own if need be."""
         if self.post_words is not None:

@@ -178,6 +178,8 @@ def clean(chunk: str) -> str:
         return chunk
     if "\u200b" in chunk:
         chunk = _SPELLED.sub(lambda match: match[0].translate(_SPELLED_LETTERS), chunk)
+    # Composed before as well: a variation selector after an accent belongs to the accented letter.
+    chunk = normalized("NFC", chunk)
     chunk = _INVISIBLE.sub(lambda match: " " if match[0].isspace() else "", chunk)
     chunk = normalized("NFKC" if east_asian(chunk) else "NFC", chunk)
     plain = chunk.translate(_PLAIN)
