@@ -275,7 +275,8 @@ def _relation(
 ) -> Relation:
     """The relation by hashes of one kind, of all posts and of the best ones.
 
-    Without `alike`, one question is about the best posts, and a part is none of the other.
+    The questions are not `alike` if only one of them is about the best posts: then posts that are a
+    part of the others count as other posts.
     """
     of_all, of_smaller = _shares(_common_range(keys, other_keys), fewest)
     of_best, _ = _shares(_common_range(best, other_best), fewest)
