@@ -47,6 +47,24 @@ def test_comments_inside_html_are_html_and_have_dates(tmp_path):
     assert inner.metadata["created_at"] == "2026-05-17T06:40:00Z"
 
 
+@pytest.mark.parametrize("chosen", [None, "text"])
+def test_texts_with_references_and_no_tags_lose_nothing(tmp_path, chosen):
+    texts = ["locks &amp; weirs", "fish &amp; chips &#33;", "level x<y and y>z &lt; 3"]
+    rows = [{"id": f"k{n}", "text": text} for n, text in enumerate(texts)]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    stream = open_posts(tmp_path / "a.jsonl", text_field=chosen)
+    assert [post.text for post in stream] == texts
+    assert Tokenizer()(texts[1]) == ["fish", "&", "chips", "!"]
+
+
+def test_references_are_resolved_between_tags(tmp_path):
+    rows = [{"id": f"k{n}", "text": f"<p>locks &amp; {n}</p>"} for n in range(3)]
+    rows.append({"id": "k3", "text": "a &lt; b"})
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    texts = [post.text for post in open_posts(tmp_path / "a.jsonl")]
+    assert texts == ["locks & 0", "locks & 1", "locks & 2", "a < b"]
+
+
 @pytest.mark.parametrize(
     "name",
     ["lastUpdatedAt", "Date Edited", "modificationTime", "更新日時", "geändert am"],

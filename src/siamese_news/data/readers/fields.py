@@ -154,10 +154,8 @@ LINE = "line"
 # The metadata with the names and lengths of the fields that a text is joined from.
 PARTS = "@fields"
 
-_HTML = re.compile(
-    r"</(?:p|a|div|span)>|<br ?/?>|&(?:amp|lt|gt|quot|nbsp|#\d+|#x[\da-f]+);",
-    re.IGNORECASE,
-)
+# Tags alone are a sign of HTML: texts with `&amp;` may have "x<y and y>z", which no tag is.
+_HTML = re.compile(r"</(?:p|a|div|span)>|<br ?/?>", re.IGNORECASE)
 _DAY = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}\.?")
 _TIMES = frozenset("time uhrzeit zeit hora heure ora tid время 時刻 时间".split())
 _SAMPLES = 3  # values of a field that a message shows
