@@ -92,6 +92,9 @@ class ResultMeta(TypedDict, total=False):
     sha256: str
 
 
+# How the remark begins that says why relevance is unknown, and what to do.
+RELEVANCE_UNKNOWN = "Relevance is unknown"
+
 # The columns of `rank` and `filter`, a row for each post of a list.
 RANKED = tuple(
     "article rank score relevance post text cluster cluster_size lang created_at terms link".split()

@@ -61,12 +61,14 @@ _FORM = re.compile(
     rf"(?i:{_FIELDS}|Body|[\d,]+ words|By .{{2,60}}|Page \d+ of \d+|ProQuest document link)"
     r"|\d\d:\d\d|English|[A-Z0-9]{3,12}"
 )
-# Factiva's codes before the lines of an article, and of lines that only describe it.
-_CODE = re.compile(r"(?:HD|BY|CR|WC|PD|ET|SN|SC|ED|PG|LA|CY|LP|TD)(?:\s{2,}|$)")
-_DESCRIBING = re.compile(r"(?:CLM|SE|VOL|CO|IN|NS|RE|IPC|IPD|PUB|RF|CLM)\s{2,}.*")
+# Factiva's codes before the lines of an article, and before those that only describe it.
+_FORM_CODES = "HD|BY|CR|WC|PD|ET|SN|SC|ED|PG|LA|CY|LP|TD"
+_DESCRIBING_CODES = "CLM|SE|VOL|CO|IN|NS|RE|IPC|IPD|PUB|RF"
+_CODE = re.compile(rf"(?:{_FORM_CODES})(?:\s{{2,}}|$)")
+_DESCRIBING = re.compile(rf"(?:{_DESCRIBING_CODES})\s{{2,}}.*")
 # A code before a tab, or alone above its text.
 _APART = re.compile(
-    r"(?m)^(CLM|SE|VOL|HD|BY|CR|WC|PD|ET|SN|SC|ED|PG|LA|CY|LP|TD|CO|IN|NS|RE|IPC|IPD|PUB|RF|AN)"
+    rf"(?m)^({_FORM_CODES}|{_DESCRIBING_CODES}|AN)"
     r"(?:\t\s*|\n(?![A-Z]{2,3}(?:\s{2}|\s*$)))"
 )
 # Lines of a page about an export: whose it is, what was searched for, which articles there are.
@@ -161,14 +163,12 @@ def _article(
     ]
     above_date = [line for n, line in names if n < day or not dates]
     below_date = [line for n, line in names if n > day]
-    titles, papers = (
-        (below_date, above_date)
-        if paper_first and below_date
-        # A line between the title and the newspaper is the author.
-        else (above_date, [*below_date, *above_date[1:]])
-        if source == "Factiva"
-        else (above_date, [*reversed(above_date[1:]), *below_date])
-    )
+    if paper_first and below_date:
+        titles, papers = below_date, above_date
+    elif source == "Factiva":  # a line between title and newspaper is the author
+        titles, papers = above_date, [*below_date, *above_date[1:]]
+    else:
+        titles, papers = above_date, [*reversed(above_date[1:]), *below_date]
     # ProQuest has them below the text.
     described = dict(
         re.findall(r"(?m)^(Publication (?:date|title)): (.+)$", "\n".join(lines))

@@ -13,9 +13,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.data.columns import ResultMeta, ResultRow
+from siamese_news.data.columns import RELEVANCE_UNKNOWN, ResultMeta, ResultRow
 from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import LINE_CAP, decode_whole, read_lines
+from siamese_news.data.readers.inputs import LINES, PARQUET, plain_suffix
 from siamese_news.data.records import clean_text
 from siamese_news.data.trec import rows_of
 from siamese_news.errors import InputError
@@ -26,16 +27,9 @@ from siamese_news.utils.terminal import unguarded
 
 _PIECE = 2**18  # rows in memory as Python objects at one time
 _BLOCK = 8192  # rows with texts in memory at one time
-_PARQUET = (".parquet", ".pq")
-_JSON = (".jsonl", ".ndjson")
 _TREC = (".trec", ".run")
 _TREC_COLUMNS = ("article", "q0", "post", "rank", "score", "tag")
 _LINKS = ("link", "permalink", "url")
-
-
-def _ending(path: Path) -> str:
-    suffixes = [s for s in path.suffixes if s.lower() not in (".gz", ".zst")]
-    return suffixes[-1].lower() if suffixes else ""
 
 
 # (N,) the index of the name of each row, and the names.
@@ -50,10 +44,10 @@ def read_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float
     scores = array("d")
     names: dict[str, int] = {}
     has_articles: bool | None = None
-    if _ending(path) in _PARQUET:
+    if plain_suffix(path) in PARQUET:
         _expect(path, column_names(path))
     for location, row in result_rows(path, ("article", "post", "score")):
-        if has_articles is None and _ending(path) in (".csv", ".tsv"):
+        if has_articles is None and plain_suffix(path) in (".csv", ".tsv"):
             _expect(path, list(row))
         piece.append(_id(row.get("post"), location))
         article = row.get("article")
@@ -90,7 +84,7 @@ def _parquet(path: Path, **options: Any) -> Iterator[Any]:
 def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Text and link of the rows (from 0) of a file."""
     requested = set(rows)
-    if not requested or _ending(path) in _TREC:
+    if not requested or plain_suffix(path) in _TREC:
         return {}
     numbered = enumerate(
         islice(result_rows(path, ("text", *_LINKS)), max(requested) + 1)
@@ -106,7 +100,7 @@ def read_values(path: Path, names: Sequence[str]) -> Iterator[Mapping[str, Any]]
 
 def column_names(path: Path) -> list[str]:
     """The names of the columns, by the first rows of a file."""
-    if _ending(path) in _PARQUET:
+    if plain_suffix(path) in PARQUET:
         with _parquet(path) as file:
             return list(file.schema_arrow.names)
     top_rows = [row for _, row in islice(result_rows(path), _BLOCK)]
@@ -168,8 +162,8 @@ def result_rows(
     Raises:
         InputError: for another file, and an unreadable row.
     """
-    ending = _ending(path)
-    if ending in _PARQUET:
+    ending = plain_suffix(path)
+    if ending in PARQUET:
         with _parquet(path) as file:
             there = file.schema_arrow.names
             columns = there if names is None else [n for n in names if n in there]
@@ -177,7 +171,7 @@ def result_rows(
             rows = (row for batch in batches for row in batch.to_pylist())
             for number, row in enumerate(rows, 1):
                 yield f"{path}:row {number}", row
-    elif ending in _JSON:
+    elif ending in LINES:
         yield from ((f"{path}:{number}", record) for number, record in read_jsonl(path))
     elif ending in (".csv", ".tsv"):
         yield from _csv_rows(path, "\t" if ending == ".tsv" else ",")
@@ -205,7 +199,7 @@ def found_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         remedies = [
             remark
             for remark in result_meta(path).get("remarks") or ()
-            if remark.startswith("Relevance is unknown")
+            if remark.startswith(RELEVANCE_UNKNOWN)
         ] or ["search again with a lower --threshold, or name other results"]
         raise InputError(
             f"{path}: has no row; an empty file is left by a search that found no post: "
@@ -274,7 +268,7 @@ def read_table(path: Path) -> Any:
     """The Arrow table of a file of results with texts and a single list of posts."""
     import pyarrow as pa
 
-    if _ending(path) in _PARQUET:
+    if plain_suffix(path) in PARQUET:
         with _parquet(path) as file:
             table = file.read()
     else:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.data.columns import RELEVANCE_UNKNOWN
 from siamese_news.data.label_map import LabelMap
 from siamese_news.data.records import Article
 from siamese_news.model.calibration import Calibration, Evidence
@@ -110,7 +111,7 @@ class ListRelevance:
                 + f", {left_out:,} of which reach the score of the cut" * (left_out > 0)
             )
         return [
-            f"Relevance is unknown{whose} (it was measured for seeds of "
+            f"{RELEVANCE_UNKNOWN}{whose} (it was measured for seeds of "
             f"{self.calibration.measured}): {UNKNOWN}."
         ]
 

@@ -26,8 +26,8 @@ _FEWEST_POSTS = 100  # of the pool
 _NAMED = 3
 _ALIKE = 0.8  # share of common posts from which two lists are nearly the same
 
-# Phrases of paywalls, in the languages of many newspapers. No article of fewer than `_STUB` words
-# among the 22,000 of nine data sets has one of them.
+# Phrases of paywalls, in the languages of many newspapers. Of the 33,667 articles of 14 data sets,
+# 23,831 have fewer than `_STUB` words and are searched for them; none has one.
 _PAYWALL = re.compile(
     r"subscribe (?:now |today )?(?:to|for) (?:continue|keep|read|unlimited|full)"
     r"|(?:only|exclusively) (?:available )?(?:to|for) (?:our )?subscribers|already a subscriber"
@@ -45,8 +45,8 @@ _PAYWALL = re.compile(
     r"|有料会員|会員限定|この記事は有料|仅限订阅|订阅后|付费阅读|구독자 전용|للمشتركين فقط",
     re.IGNORECASE,
 )
-# And of pages that came instead of an article. Of 23,831 such articles of all data sets, two have one
-# (a lead about privacy, and a page that did ask for cookies).
+# And of pages that came instead of an article: two of the same 23,831 have one (a lead about
+# privacy, and a page that did ask for cookies).
 _NO_ARTICLE = re.compile(
     r"(?:page|article) (?:was )?not found|(?:error|http)[ -]?404\b|\A\W*404\b(?![,.]\d)"
     r"|access (?:is )?denied|are you (?:a robot|human)|captcha|verify (?:that )?you are (?:a )?human"
@@ -114,7 +114,7 @@ def stub_remarks(articles: Sequence[Article]) -> list[str]:
         for pattern, finding, remedy in _STUBS
         if (sign := pattern.search(article.full_text)) is not None
     ]
-    many = {
+    signs_of_several_articles = {
         HEADLINES: "looks like a front page ({} headlines): the ranking is based on all of its "
         "stories. Save the page of the one that you mean.",
         SECTIONS: "has {} sections with a line of marks, a new page or a heading between them: if they "
@@ -123,7 +123,7 @@ def stub_remarks(articles: Sequence[Article]) -> list[str]:
     return remarks + [
         f"Article '{article.id}' {finding.format(article.metadata[name])}"
         for article in articles
-        for name, finding in many.items()
+        for name, finding in signs_of_several_articles.items()
         if article.metadata.get(name)
     ]
 

@@ -26,6 +26,8 @@ _SIGNS = frozenset(',!?;")].')
 
 # "NYPDStrong" -> NYPD Strong; letters of any script, so capitals are checked one by one.
 _TAG_RUN = re.compile(r"\d+|[^\W\d_]+|[^\w\s]+")
+# Capitals inside a segment of a hashtag: "FloodWatch", "NYPDStrong"; not "Flood" or "NYPD".
+_INNER_CAPITALS = re.compile(r"[^\W_][A-Z][a-z]|[a-z][A-Z]")
 
 _LONGEST_WORD = 24  # characters of the longest word looked for
 # Two letters make a word inside a hashtag only among the most frequent words.
@@ -373,10 +375,9 @@ class _HashtagSplitter:
         words: list[str] = []
         segments = [segment for segment in body.split("_") if segment]
         for segment in segments:
-            # A name between underscores stays whole.
-            if len(segments) > 1 and not re.search(
-                r"[^\W_][A-Z][a-z]|[a-z][A-Z]", segment
-            ):
+            # Underscores say where words end: "Tansymere" in #Quay_Tansymere_Shut stays whole, although
+            # the cheapest cut might find "tansy mere". Inner capitals say it within a segment.
+            if len(segments) > 1 and not _INNER_CAPITALS.search(segment):
                 words.extend(self._titled(segment.lower()))
                 continue
             pieces = _split_capitals(segment)

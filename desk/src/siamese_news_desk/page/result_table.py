@@ -154,9 +154,8 @@ class Results:
         Posts with the score of the last one are in the list, too.
         """
         size = int(value)
-        if (
-            by == "relevance"
-        ):  # posts of an unknown one may be between those that have it
+        if by == "relevance":
+            # Posts of an unknown relevance may be between those that have one.
             size = int(np.flatnonzero(self.relevance >= value).max(initial=-1)) + 1
         size = min(max(size, 0), len(self))
         return float(

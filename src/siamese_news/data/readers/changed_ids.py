@@ -26,12 +26,11 @@ def float_made(values: Iterable[Any]) -> bool:
 
     All values are such numbers. Next to ``17.1``, ``17.0`` is an id of its own.
     """
-    filled = [
+    numbers = [
         value
         for value in values
-        if value is not None and value not in ("", "nan", "NaN")
+        if value not in (None, "", "nan", "NaN") and value == value  # no NaN
     ]
-    numbers = [value for value in filled if value == value]  # without NaN
     return bool(numbers) and all(whole_number(value) is not None for value in numbers)
 
 

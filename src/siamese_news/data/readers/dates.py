@@ -337,8 +337,9 @@ def order_of(values: Iterable[Any]) -> str:
     spread = len(ending) - len(leading)
     if spread < 0 or "ymd" not in orders:
         orders.discard("ymd")
-    # Years of posts vary as little as those of days in one month do: a few rows tell nothing.
-    elif spread > 1 and (spread > 9 or any(int(day) < 4 for day in ending)):
+    # Last numbers that vary more are days, unless they can be years: with ten more of them than of
+    # first numbers they cannot, and neither with 01 to 03, as social media are younger than 2003.
+    elif spread > 9 or (spread > 1 and any(int(day) < 4 for day in ending)):
         orders = {"ymd"}
     return "!" if not orders else "?" if len(orders) > 1 else orders.pop()
 

@@ -81,8 +81,7 @@ def sheet_rows(
             ):
                 continue
             cells = {n: _cell(v) for n, v in zip(table.names, row, strict=False) if n}
-            bad = next((v for v in cells.values() if isinstance(v, BadRow)), None)
-            yield number, bad or cells, {n: str(v) for n, v in cells.items()}
+            yield number, cells, {n: str(v) for n, v in cells.items()}
     except _BROKEN as error:
         yield (
             number + 1,
@@ -144,11 +143,9 @@ def _damaged(source: Input, error: BaseException) -> InputError:
 
 
 def _cell(value: Any) -> Any:
-    """A cell as a CSV would have it; `BadRow` for a number whose digits Excel has lost."""
+    """A cell as a CSV would have it; a number whose digits Excel has lost is no whole one."""
     if isinstance(value, datetime | date | time):
         return value.isoformat()
-    if isinstance(value, bool) or value is None:
-        return value
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
     if isinstance(value, int) and abs(value) >= _EXACT:

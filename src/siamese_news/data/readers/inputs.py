@@ -238,7 +238,9 @@ def _tree(folder: Path) -> Iterator[Path]:
 def plain_suffix(name: str | Path) -> str:
     """The ending of a file's name before ``.gz`` or ``.zst``, in lower case."""
     path = Path(name)
-    return (path.with_suffix("") if path.suffix in _PACKED else path).suffix.lower()
+    return (
+        path.with_suffix("") if path.suffix.lower() in _PACKED else path
+    ).suffix.lower()
 
 
 def _is_data(path: Path, folder: Path, suffixes: Sequence[str]) -> bool:

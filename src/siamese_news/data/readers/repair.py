@@ -85,10 +85,9 @@ def _of_literal(text: str) -> str:
 def _of_r(text: str) -> str:
     """Resolve R's codes; a single letter between blanks may be what the post is about."""
     codes = _R_CODES.findall(text)
-    if len(codes) == 1 and f" {codes[0]} " in f" {text} ":
-        letter = _R_CODES.sub(_of_r_codes, codes[0])
-        if letter.isalpha():
-            return text
+    alone = len(codes) == 1 and f" {codes[0]} " in f" {text} "
+    if alone and _R_CODES.sub(_of_r_codes, codes[0]).isalpha():
+        return text
     return _R_CODES.sub(_of_r_codes, text)
 
 

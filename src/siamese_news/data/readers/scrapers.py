@@ -25,10 +25,9 @@ _TIKTOK = "https://www.tiktok.com/@"
 
 def _is_captured(record: Record) -> bool:
     """An item of Zeeschuimer, or one as 4CAT keeps it: the item itself, with `__import_meta`."""
-    if isinstance(record.get("__import_meta"), dict):
-        return True
-    return record.keys() >= {"nav_index", "item_id", "source_platform"} and isinstance(
-        record["data"], dict
+    return isinstance(record.get("__import_meta"), dict) or (
+        record.keys() >= {"nav_index", "item_id", "source_platform"}
+        and isinstance(record["data"], dict)
     )
 
 
