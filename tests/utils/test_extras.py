@@ -220,7 +220,7 @@ def test_other_errors_come_as_they_are(error):
 
 def test_the_root_imports_neither_torch_nor_numpy(without):
     code = "import siamese_news, sys; print(siamese_news.__version__, *siamese_news.__all__)"
-    done = without("torch,numpy,orjson,scipy", "-c", code)
+    done = without("torch,numpy,msgspec,scipy", "-c", code)
     assert done.returncode == 0, done.stderr
     assert "StarEncoder" in done.stdout
 
@@ -240,9 +240,9 @@ def test_what_the_root_exports_can_be_imported():
     ("blocked", "statement", "words"),
     [
         (
-            "orjson",
+            "msgspec",
             "from siamese_news import open_posts",
-            "orjson.*install siamese-news$",
+            "msgspec.*install siamese-news$",
         ),
         (
             "torch",
@@ -280,7 +280,7 @@ def test_an_import_says_what_is_missing(without, blocked, statement, words):
 )
 def test_records_and_encoders_need_no_extra(without, names):
     done = without(
-        "scipy,orjson,safetensors,typer", "-c", f"from siamese_news import {names}"
+        "scipy,msgspec,safetensors,typer", "-c", f"from siamese_news import {names}"
     )
     assert done.returncode == 0, done.stderr
 
@@ -290,7 +290,7 @@ def test_records_and_encoders_need_no_extra(without, names):
     ("blocked", "arguments"),
     [
         ("typer", ["rank", "--help"]),
-        ("orjson", ["rank", "--articles", "a.txt", "--posts", "p.jsonl"]),
+        ("msgspec", ["rank", "--articles", "a.txt", "--posts", "p.jsonl"]),
         (
             "scipy",
             [
@@ -311,7 +311,7 @@ def test_records_and_encoders_need_no_extra(without, names):
         ),
         slow("rich", ["keywords", "--results", "r.jsonl", "--posts", "p.jsonl"]),
         ("jinja2", ["report", "--results", "r.jsonl", "--out", "r.html"]),
-        slow("orjson", ["doctor", "p.jsonl"]),
+        slow("msgspec", ["doctor", "p.jsonl"]),
     ],
 )
 def test_a_command_says_what_is_missing(without, files, blocked, arguments):

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import numpy as np
-import orjson
 
 from siamese_news.data.columns import ResultRow
 from siamese_news.data.records import Post
@@ -68,7 +68,7 @@ def _lines(
     best: np.ndarray,
 ) -> list[bytes]:
     rows = rows_over(scorer, opened, cut, block.posts, scores, best, block.content)
-    return [orjson.dumps(row) + b"\n" for row in rows]
+    return [msgspec.json.encode(row) + b"\n" for row in rows]
 
 
 def rows_over(
@@ -187,13 +187,13 @@ def filtered_rows(
         offset = 0
         for line in stream:
             starts.append(offset)
-            scores.append(orjson.loads(line)["score"])
+            scores.append(msgspec.json.decode(line)["score"])
             offset += len(line)
         row_scores = np.array(scores, np.int64)
 
         def row_at(row_number: int) -> ResultRow:
             stream.seek(starts[row_number])
-            row: ResultRow = orjson.loads(stream.readline())
+            row: ResultRow = msgspec.json.decode(stream.readline())
             if row["relevance"] is not None:
                 row["relevance"] = likely.get(row_number, row["relevance"])
             return row | {"score": int(row_scores[row_number]) / MILLION}

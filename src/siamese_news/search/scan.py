@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+import msgspec
 import numpy as np
-import orjson
 
 from siamese_news.data.records import Post
 from siamese_news.model.text_model import BLOCK
@@ -56,12 +56,12 @@ class Spool:
 
     def add(self, block: Block) -> None:
         """Keep a block; an OSError if the disk is full."""
-        dump = orjson.dumps if self._shared else _pickled
+        dump = msgspec.json.encode if self._shared else _pickled
         rows = [dump((post.id, post.text, post.metadata)) for post in block.posts]
         parts = [b"\n".join(rows) if self._shared else _pickled(rows)]
         if isinstance(block.content, TokenIds):
             lengths = block.content.lengths.astype(np.int32)
-            unknown = orjson.dumps(list(block.content.unknown.items()))
+            unknown = msgspec.json.encode(list(block.content.unknown.items()))
             parts += [block.content.flat.tobytes(), lengths.tobytes(), unknown]
         ends = [self._file.tell()]
         for column in parts:
@@ -80,7 +80,7 @@ class Spool:
             flat = np.frombuffer(self._read(posts_end, ids_end), np.int64)
             lengths = np.frombuffer(self._read(ids_end, lengths_end), np.int32)
             offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-            unknown = dict(orjson.loads(self._read(lengths_end, unknown_end)))
+            unknown = dict(msgspec.json.decode(self._read(lengths_end, unknown_end)))
             yield Block(number, posts, TokenIds(flat, offsets, unknown))
 
     def _read(self, start: int, end: int) -> bytearray:
@@ -94,7 +94,7 @@ class Spool:
         return rows
 
     def _post(self, row: bytes) -> Post:
-        return Post(*(orjson.loads(row) if self._shared else pickle.loads(row)))
+        return Post(*(msgspec.json.decode(row) if self._shared else pickle.loads(row)))
 
 
 _pickled = partial(pickle.dumps, protocol=5)

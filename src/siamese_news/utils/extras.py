@@ -36,7 +36,6 @@ EXTRAS: dict[str, tuple[str, ...]] = {
         "safetensors",
         "ijson",
         "charset-normalizer",
-        "orjson",
         "msgspec",
         "typer",
         "rich",
@@ -77,6 +76,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 _KNOWN = frozenset(package for packages in EXTRAS.values() for package in packages)
 # Packages that are installed under another name than they are imported by.
 _DISTRIBUTIONS = {
+    "backports": "backports.zstd",
     "hydra": "hydra-core",
     "sklearn": "scikit-learn",
     "docx": "python-docx",

@@ -15,8 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from siamese_news.data.columns import RANKED
@@ -94,7 +94,7 @@ class Results:
             self._hour = held["hour"]
             self._lead = held["lead"]
             self.grouped = bool(held["grouped"])
-            names = orjson.loads(held["names"].tobytes())
+            names = msgspec.json.decode(held["names"].tobytes())
         self.languages: dict[str, int] = names["lang"]
         self.seeds: dict[str, int] = names["article"]
         self.use(None)
@@ -217,7 +217,7 @@ class Results:
                     row["article"],
                     row["created_at"],
                     row["lang"],
-                    orjson.loads(row["terms"]),
+                    msgspec.json.decode(row["terms"]),
                     link=web_link(row["link"]),
                     relevance=None if np.isnan(relevance) else relevance,
                 )
@@ -251,7 +251,7 @@ def _build(parquet: Path, database: Path, columns: Path) -> None:
 
     def rows() -> Iterator[tuple[Any, ...]]:
         for _, row in result_rows(parquet):
-            terms = orjson.dumps(row.get("terms") or [])
+            terms = msgspec.json.encode(row.get("terms") or [])
             text = row.get("text") or ""
             fields = {**row, "terms": terms, "text": text}
             yield tuple(map(fields.get, RANKED))
@@ -308,7 +308,7 @@ def _arrays(parquet: Path) -> dict[str, NDArray[Any]]:
     clusters = table["cluster"].to_numpy() if grouped else np.arange(len(table))
     lead = np.zeros(len(table), bool)
     lead[np.unique(clusters, return_index=True)[1]] = True
-    encoded_names = np.frombuffer(orjson.dumps(names), np.uint8)
+    encoded_names = np.frombuffer(msgspec.json.encode(names), np.uint8)
     arrays |= {
         "clusters": clusters,
         "lead": lead,

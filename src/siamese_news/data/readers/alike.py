@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-import orjson
+import msgspec
 
 from siamese_news.data.readers import platforms
 from siamese_news.data.readers.detect import Detected, detect
@@ -63,7 +63,11 @@ class FormatsByForm:
         if len(data) < _SMALL and not _TELLING.search(data):
             with suppress(ValueError, RecursionError):
                 lines = b"\n" in data.strip()
-                return plain_suffix(source.name), lines, _form(orjson.loads(data))
+                return (
+                    plain_suffix(source.name),
+                    lines,
+                    _form(msgspec.json.decode(data)),
+                )
         return None
 
 

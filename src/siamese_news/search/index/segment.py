@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import msgspec
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -32,6 +31,7 @@ _FEWEST_BUCKETS = 1 << 12
 _BUCKETS = 1 << 20
 _STEPS = 127
 _AT_ONCE = 1 << 17  # rows whose words are counted
+_JSON = msgspec.json.Encoder(enc_hook=str, decimal_format="number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,9 @@ class SegmentWriter:
             self._arrays[name].append(values)
         self._texts.append([[_bytes(post.text) for post in posts]])
         ids = [_bytes(post.id) for post in posts]
-        self._fields.append([ids, [_json(post.metadata) for post in posts]])
+        self._fields.append(
+            [ids, [_JSON.encode(dict(post.metadata)) for post in posts]]
+        )
         checksums = list(map(crc32, ids))
         rows_in_segment = np.arange(self.posts, self.posts + len(checksums))
         sample = np.concatenate(
@@ -392,8 +394,8 @@ class Segment:
         (text,) = self._texts[row]
         id, metadata = self._fields[row]
         try:
-            values = orjson.loads(metadata)
-        except ValueError as error:
+            values = msgspec.json.decode(metadata)
+        except (ValueError, RecursionError) as error:
             raise self._damaged("fields") from error
         if not isinstance(values, dict):
             raise self._damaged("fields")
@@ -408,15 +410,6 @@ class Segment:
         """The first row and the ids of one piece after the other."""
         for first_row, (ids, _) in self._fields.pieces():
             yield first_row, [_text(id) for id in ids]
-
-
-def _json(metadata: Any) -> bytes:
-    return orjson.dumps(dict(metadata), default=_plain, option=orjson.OPT_NON_STR_KEYS)
-
-
-def _plain(value: Any) -> Any:
-    """Convert types that JSON lacks, and whole numbers beyond 64 bits, which orjson refuses."""
-    return float(value) if isinstance(value, Decimal) else str(value)
 
 
 def _text(written: bytes) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-import orjson
+import msgspec
 
 from siamese_news.data.lines import LINE_CAP
 from siamese_news.errors import InputError
@@ -139,8 +139,8 @@ def _times(messages: list[bytes]) -> list[int]:
     limit = int((time.time() + _AHEAD) * 1e6)
     for message in messages:
         try:
-            value = orjson.loads(message)["time_us"]
-        except (ValueError, TypeError, KeyError):
+            value = msgspec.json.decode(message)["time_us"]
+        except (ValueError, TypeError, KeyError, RecursionError):
             continue
         if type(value) is int and 0 < value <= limit:
             times.append(value)

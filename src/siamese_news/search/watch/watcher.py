@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-import orjson
+import msgspec
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
@@ -244,7 +244,7 @@ class Watch:
         now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         row = {"time": now, "position": self.window.position, "event": event}
         row |= values | ({"message": message} if message else {})
-        self._files["log"].append(orjson.dumps(row) + b"\n")
+        self._files["log"].append(msgspec.json.encode(row) + b"\n")
         if message:
             self._tell(message)
 

@@ -1,6 +1,5 @@
 """The last posts of a stream, in files, and the states of scorers that observed them."""
 
-import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -8,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 
 from siamese_news.data.records import Post
 from siamese_news.scoring import Content, Scorer
@@ -194,14 +193,11 @@ def posts_in(path: Path) -> Iterator[Post]:
     """The posts of a file of `line_of`."""
     with path.open("rb") as stream:
         for line in stream:
-            row = orjson.loads(line)
+            row = msgspec.json.decode(line)
             yield Post(row.pop("id"), row.pop("text"), row)
 
 
 def line_of(post: Post) -> bytes:
     """A post as a line of JSON, with its metadata next to id and text."""
     row = {**post.metadata, "id": post.id, "text": post.text}
-    try:
-        return orjson.dumps(row) + b"\n"
-    except TypeError:  # metadata of a prepared collection, with a number beyond 64 bits
-        return json.dumps(row).encode() + b"\n"
+    return msgspec.json.encode(row) + b"\n"
