@@ -7,8 +7,6 @@ import sys
 
 from siamese_news.errors import MissingExtraError
 from siamese_news.utils.extras import needs
-from siamese_news.utils.processes import use_safe_paths
-from siamese_news.utils.terminal import one_line_errors
 
 
 def main() -> None:
@@ -22,10 +20,13 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A console that has no sign for an emoji shows its number, so ids stay distinct.
             stream.reconfigure(errors="backslashreplace")
-    with one_line_errors():
-        use_safe_paths()
     try:
         with needs("", "siamese-news"):
+            from siamese_news.utils.processes import use_safe_paths
+            from siamese_news.utils.terminal import one_line_errors
+
+            with one_line_errors():
+                use_safe_paths()
             from siamese_news.cli import app
 
             app()

@@ -16,7 +16,7 @@ from siamese_news.search.report import ReportData, ReportPost
 from siamese_news.search.report.group_comparison import (
     SHOWN,
     compare,
-    figures,
+    shares,
     wilson,
 )
 
@@ -96,17 +96,16 @@ def test_months_are_in_order_and_a_post_that_is_not_there_is_counted():
     )
 
 
-def test_figures_are_those_of_the_groups():
+def test_the_csv_has_the_shares_of_the_groups():
     made = compare(
         data([found(0), found(1)]), "party", [("0", {"party": "a"})], pool=True
     )
-    assert list(figures(made)) == [
+    assert list(shares(made)) == [
         {
-            "figure": "share",
             "group": "a",
             "found": 1,
             "of": 1,
-            "value": 1.0,
+            "share": 1.0,
             "low": round(wilson(1, 1)[0], 6),
             "high": 1.0,
         }
@@ -203,11 +202,7 @@ def test_the_command(search):
     page = (search / "page.html").read_text()
     assert "Groups by party" in page and "10 of 20" in page
     with (search / "page.csv").open() as stream:
-        rows = {
-            row["group"]: row
-            for row in csv.DictReader(stream)
-            if row["figure"] == "share"
-        }
+        rows = {row["group"]: row for row in csv.DictReader(stream)}
     assert (rows["a"]["found"], rows["a"]["of"], rows["b"]["found"]) == (
         "10",
         "20",
@@ -236,11 +231,7 @@ def test_a_language_that_no_post_carries_is_detected(search):
     run = siamese_news("report", *given, "--posts", search / "posts.jsonl")
     assert run.returncode == 0, run.stderr
     with (search / "page.csv").open() as stream:
-        rows = {
-            row["group"]: row
-            for row in csv.DictReader(stream)
-            if row["figure"] == "share"
-        }
+        rows = {row["group"]: row for row in csv.DictReader(stream)}
     assert {name: (row["found"], row["of"]) for name, row in rows.items()} == {
         "de": ("2", "8"),
         "en": ("8", "32"),

@@ -112,7 +112,7 @@ def report(
         with atomic_write(table) as stream:
             write_rows(
                 stream,
-                group_comparison.figures(comparison),
+                group_comparison.shares(comparison),
                 "csv",
                 columns=group_comparison.COLUMNS,
             )

@@ -20,15 +20,7 @@ from siamese_news.utils.terminal import counted
 SHOWN = 20
 """Groups with a row of their own, those with the most posts found; one more row has the rest."""
 
-COLUMNS = (
-    "figure",
-    "group",
-    "found",
-    "of",
-    "value",
-    "low",
-    "high",
-)
+COLUMNS = ("group", "found", "of", "share", "low", "high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +138,15 @@ def _values(post: Post, by: str) -> Mapping[str, Any]:
     return {"group": language_of(post.text)}
 
 
-def figures(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    """The shares as rows."""
+def shares(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    """The rows of the CSV, with their `COLUMNS`."""
     for group in comparison.groups:
         lower_bound, upper_bound = group.interval
         yield {
-            "figure": "share",
             "group": group.name,
             "found": group.n_found,
             "of": group.of,
-            "value": round(group.share, 6),
+            "share": round(group.share, 6),
             "low": round(lower_bound, 6),
             "high": round(upper_bound, 6),
         }
