@@ -1,7 +1,8 @@
 """The forward pass of a Star Transformer in numpy, with the vectors of `encoders.StarEncoder`.
 
 The tokens of many texts lie in one array, one text behind the other, without padding. Matrices are
-multiplied `_ROWS` rows at a time, so a text has the same bits whatever texts are encoded with it.
+multiplied `_block_rows()` rows at a time, the last block filled up with zeros, so a text has the
+same bits whatever texts are encoded with it.
 
 Shape letters: B texts, N their tokens, E size of a state, H heads, K keys.
 """
@@ -29,7 +30,7 @@ _NORM = np.float32(1e-5)  # the epsilon of torch.nn.LayerNorm
 # Abramowitz and Stegun, 7.1.26: the error function to 1.5e-7.
 _ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
 _ERF_PLACE = np.float32(0.3275911 / math.sqrt(2))
-_GELU_ROWS = 32  # whose numbers stay in the cache
+_GELU_ROWS = 64  # whose numbers stay in the cache
 
 
 class StarPass:
@@ -116,29 +117,33 @@ class StarPass:
 
         `states` are of what `lookup` (N,) has for each token.
         """
-        query, key, value = (
-            self._heads(f"{name}{side}.", states)[lookup]
-            for side in ("query", "key", "value")
+        reach = self._options["window"]
+        # With `reach` more on both sides, the neighbors of all tokens are a slice of one array.
+        around = np.pad(lookup, reach, mode="edge")
+        query = self._heads(f"{name}query.", states)[lookup]
+        key, value = (
+            self._heads(f"{name}{side}.", states)[around] for side in ("key", "value")
         )
         hub_key, hub_value = (
             self._heads(f"{name}{side}.", relay)[texts.rows]
             for side in ("key", "value")
         )
-        reach = self._options["window"]
-        around = [texts.at(step) for step in range(-reach, reach + 1)]
+        windows = [slice(step, step + len(lookup)) for step in range(2 * reach + 1)]
         dots = [
             np.where(
-                real, np.einsum("nhd,nhd->nh", query, key[there]), np.float32(-np.inf)
+                texts.has_token(window.start - reach),
+                np.einsum("nhd,nhd->nh", query, key[window]),
+                np.float32(-np.inf),
             )
-            for there, real in around
+            for window in windows
         ]
         scores = np.stack([*dots, np.einsum("nhd,nhd->nh", query, hub_key)])
         weights = self._sparse(
             name, scores, lambda x: x.max(axis=0), lambda x: x.sum(axis=0), _FEW_STEPS
         )
         mixed = weights[-1][..., None] * hub_value
-        for line, (there, _) in zip(weights, around, strict=False):
-            mixed += line[..., None] * value[there]
+        for line, window in zip(weights, windows, strict=False):
+            mixed += line[..., None] * value[window]
         return self._joined(name, mixed)
 
     def _star(
@@ -162,8 +167,9 @@ class StarPass:
         for rows, tokens, nodes in groups:
             shares = weights[tokens].reshape(*nodes.shape[:2], -1)
             mixed[rows] = shares.transpose(0, 2, 1) @ nodes
-        values = [product(mixed[:, h], v.T) for h, v in enumerate(value)]
-        return self._joined(name, np.stack(values, 1))
+        return self._joined(
+            name, np.stack([product(mixed[:, h], v.T) for h, v in enumerate(value)], 1)
+        )
 
     def _sparse(
         self, name: str, scores: Floats, top: "_Over", total: "_Over", steps: int
@@ -207,12 +213,15 @@ class StarPass:
         squares = np.einsum("ne,ne->n", centered, centered)
         centered /= np.sqrt(squares / np.float32(states.shape[1]) + _NORM)[:, None]
         centered *= self._weights[f"norms.{norm}.weight"]
-        return centered + self._weights[f"norms.{norm}.bias"]
+        return np.add(centered, self._weights[f"norms.{norm}.bias"], out=centered)
 
     def _linear(self, name: str, states: Floats) -> Floats:
         """The linear map of a name: (n, E) -> (n, out)."""
-        bias = self._weights.get(f"{name}bias", np.float32(0))
-        return product(states, self._weights[f"{name}weight"].T) + bias
+        return product(
+            states,
+            self._weights[f"{name}weight"].T,
+            self._weights.get(f"{name}bias", 0),
+        )
 
     def _heads(self, name: str, states: Floats) -> Floats:
         """(n, E) -> (n, H, head_dim)."""
@@ -221,8 +230,8 @@ class StarPass:
     def _joined(self, name: str, heads: Floats) -> Floats:
         """The heads (n, H, head_dim) side by side, projected if there is a map."""
         wide = heads.reshape(len(heads), -1)
-        there = self._options["output_projection"]
-        return self._linear(f"{name}output.", wide) if there else wide
+        is_projected = self._options["output_projection"]
+        return self._linear(f"{name}output.", wide) if is_projected else wide
 
 
 class _Texts:
@@ -234,12 +243,10 @@ class _Texts:
         self.rows = np.repeat(np.arange(len(self.lengths)), self.lengths)
         self.places = np.arange(offsets[-1]) - self.starts[self.rows]
 
-    def at(self, step: int) -> tuple[Ints, NDArray[np.bool_]]:
-        """(N,) the token so many places on, and (N, 1) whether it is of the same text."""
+    def has_token(self, step: int) -> NDArray[np.bool_]:
+        """(N, 1) whether the token so many places on is of the same text."""
         positions = self.places + step
-        real = (positions >= 0) & (positions < self.lengths[self.rows])
-        there = np.clip(np.arange(len(positions)) + step, 0, len(positions) - 1)
-        return there, real[:, None]
+        return ((positions >= 0) & (positions < self.lengths[self.rows]))[:, None]
 
     def top(self, x: Floats) -> Floats:
         """(N, …) the maximum over the text of each token."""
@@ -269,16 +276,20 @@ class _Texts:
 _Over = Callable[[Floats], Floats]
 
 
-def product(states: Floats, matrix: Floats) -> Floats:
-    """(n, E) times (E, D); a row's bits do not depend on the others."""
-    result = np.empty((len(states), matrix.shape[1]), np.float32)
+def product(states: Floats, matrix: Floats, bias: Floats | float = 0) -> Floats:
+    """(n, E) times (E, D), and a bias added; a row's bits do not depend on the others."""
     size = _block_rows()
+    result = np.empty((len(states) + -len(states) % size, matrix.shape[1]), np.float32)
     for start in range(0, len(states), size):
         rows = states[start : start + size]
-        block = np.zeros((size, states.shape[1]), np.float32)
-        block[: len(rows)] = rows
-        result[start : start + size] = (block @ matrix)[: len(rows)]
-    return result
+        if len(rows) < size:
+            rows = np.concatenate(
+                [rows, np.zeros((size - len(rows), rows.shape[1]), np.float32)]
+            )
+        # A block is finished while it is in the cache.
+        block = np.matmul(rows, matrix, out=result[start : start + size])
+        block += bias
+    return result[: len(states)]
 
 
 @cache
@@ -300,10 +311,9 @@ def _gelu(states: Floats) -> None:
         x = states[start : start + _GELU_ROWS]
         size = np.abs(x)
         t = 1 / (1 + _ERF_PLACE * size)
-        tail = np.zeros_like(x)
+        tail: Any = np.float32(0)
         for number in _ERF:
             tail += np.float32(number)
             tail *= t
-        x[:] = (
-            np.maximum(x, 0) - tail * size * np.exp(size * size * np.float32(-0.5)) / 2
-        )
+        tail *= size
+        x[:] = np.maximum(x, 0) - tail * np.exp(size * size * np.float32(-0.5)) / 2
