@@ -119,8 +119,6 @@ def _is_sign(character: str) -> bool:
 
 def _near(forms: list[str], threshold: float) -> list[int]:
     """The component of each of some different normal forms."""
-    from scipy.sparse.csgraph import connected_components
-
     components = np.arange(len(forms))
     long = [row for row, form in enumerate(forms) if len(form) >= SHORT]
     if len(long) < 2:
@@ -139,6 +137,9 @@ def _near(forms: list[str], threshold: float) -> list[int]:
         partners = partners[keep]
         near = _verified(matrix, sizes, rows, partners, threshold)
         if near.any():
+            # Imports linear algebra too, which takes a twentieth of a short search.
+            from scipy.sparse.csgraph import connected_components
+
             pairs = (roots[rows[near]], roots[partners[near]])
             graph = coo_array((near[near], pairs), shape=(len(long), len(long)))
             _, component_of_root = connected_components(graph, directed=False)

@@ -8,8 +8,6 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from dateparser.data.languages_info import language_order
-
 from siamese_news.errors import InputError
 
 # Orders of day, month and year that a user can name instead of a pattern of ``strptime``.
@@ -253,6 +251,9 @@ def _words(text: str) -> list[str]:
 @cache
 def _halves() -> dict[str, int]:
     """The hours that a half of the day adds, by its name in any language."""
+    # Plain dates need no names, and importing them takes a twentieth of a short search.
+    from dateparser.data.languages_info import language_order
+
     order = (*language_order, *_LANGUAGES)  # ours count where two have one name
     names = {
         _joined(name): hours
