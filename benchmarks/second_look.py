@@ -41,6 +41,7 @@ POOLS = {
     "events-dev": "dev",
     "fox-comments": "test",
     "dast-da": "test",
+    "webis-clickbait": "train",
 }
 COUNTS = (50, 200, None, 5000)
 """Posts of a list that are read; None: as many as the scores say."""
