@@ -90,7 +90,7 @@ class Journal:
 
     def _read(self) -> list[tuple[int, dict[str, Any]]]:
         """Read the lines that were added to the file; returns their rows."""
-        expect_regular(self.path, "a file of labels")
+        expect_regular(self.path, "a file of labels or plans")
         content = self.path.read_bytes()[self._size :] if self.path.exists() else b""
         size = content.rfind(b"\n") + 1
         incomplete = content[size:].strip(b"\0")
@@ -368,28 +368,25 @@ class LabelJournal:
         Each has ``post``, ``annotator``, the label ``before`` and ``after`` (empty if removed), and
         the time (``at``).
         """
-        rows_by_number: dict[int, Mapping[str, Any]] = {}
+        rows = [row for _, row in list(self._journal.rows)]
+        rows_by_number = {row["n"]: row for row in rows}
         label_of: dict[tuple[str, str], str] = {}
         changes = []
-        for _, row in list(self._journal.rows):
-            if (old := rows_by_number.get(row.get("undo", 0))) is not None:
-                key = (old["post"], old["annotator"])
-                old_label = old["label"]
-                new_label = ""
-                label_of.pop(key, None)
-            elif "label" in row:
-                key = (row["post"], row["annotator"])
-                new_label = row["label"]
-                old_label = label_of.get(key, new_label)
-                rows_by_number[row["n"]], label_of[key] = row, new_label
-            else:
+        for row in rows:
+            labeled = rows_by_number.get(row.get("undo"), row)
+            if "label" not in labeled:
                 continue
+            key = labeled["post"], labeled["annotator"]
+            new_label = row.get("label", "")
+            old_label = label_of.get(key) or new_label
+            if labeled is not row:
+                old_label = labeled["label"]
+            label_of[key] = new_label
             if old_label != new_label:
-                post, annotator = key
                 changes.append(
                     {
-                        "post": post,
-                        "annotator": annotator,
+                        "post": key[0],
+                        "annotator": key[1],
                         "at": row.get("at", ""),
                         "before": old_label,
                         "after": new_label,

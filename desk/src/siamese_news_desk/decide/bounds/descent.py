@@ -197,16 +197,31 @@ def first_look(tables: Tables, number: int, errors: int) -> int | None:
 
     None if the set already has too many.
     """
-    size = int(tables.sizes[number])
     if errors >= tables.nulls[number]:
         return None
-    upto = 256
+    return _passing(tables, number, lambda looks: errors, 0, int(tables.sizes[number]))
+
+
+def _passing(
+    tables: Tables,
+    number: int,
+    errors: Callable[[NDArray[np.int64]], float | NDArray[np.float64]],
+    labels: int,
+    max_labels: int,
+) -> int | None:
+    """The smallest number of labels, above `labels`, after which so many `errors` are few enough.
+
+    Twice as many are tried each time, because long tables take long; None if `max_labels` are too few.
+    """
+    upto = 2 * labels + 256
     while True:
-        upto = min(upto, size)
-        looks = np.flatnonzero(tables.bounds(number, upto)[1:] >= errors)
-        if len(looks):
-            return 1 + int(looks[0])
-        if upto == size:
+        upto = min(upto, max_labels)
+        looks = np.arange(labels + 1, upto + 1)
+        bounds = tables.bounds(number, upto)[labels + 1 :]
+        passed = np.flatnonzero(errors(looks) <= bounds)
+        if len(passed):
+            return int(looks[passed[0]])
+        if upto == max_labels:
             return None
         upto *= 2
 
@@ -221,16 +236,12 @@ def likely_labels(tables: Tables, step: Step, *, budget: int) -> int | None:
     # As if one more label had shown half of the allowed rate, because few labels tell little.
     allowed = tables.nulls[step.number] / step.size
     rate = (step.errors + 0.5 * allowed) / (step.labels + 1)
-    upto = 2 * step.labels + 256
-    while True:
-        upto = min(upto, max_labels)
-        looks = np.arange(step.labels + 1, upto + 1)
-        expected = step.errors + rate * (looks - step.labels)
-        bounds = tables.bounds(step.number, upto)[step.labels + 1 :]
-        passed = np.flatnonzero(expected <= bounds)
-        if len(passed):
-            return int(looks[passed[0]])
-        # No table exceeds its ceiling, so a rate above it never passes.
-        if upto == max_labels or rate > allowed:
-            return None
-        upto *= 2
+    if rate > allowed:  # no table exceeds its ceiling, so a rate above it never passes
+        max_labels = min(max_labels, 2 * step.labels + 256)
+    return _passing(
+        tables,
+        step.number,
+        lambda looks: step.errors + rate * (looks - step.labels),
+        step.labels,
+        max_labels,
+    )

@@ -21,7 +21,8 @@ from bisect import bisect_left
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+
+from siamese_news_desk.decide.bounds.sequential import log_chance
 
 # The part of the error that may be used up to the first looks. Nearly all is for the first ones:
 # whoever finds many relevant posts in the rest should have labeled further down before.
@@ -93,32 +94,9 @@ class FewMissing:
         self, alive: NDArray[np.float64], relevant: int, drawn: int, labels: int
     ) -> NDArray[np.float64]:
         """The chances by count after `labels` in place of `drawn` random posts."""
-        if labels == drawn:
-            return alive
         counts = np.arange(len(alive))
-        hits_before, hits_after = counts[:, None], counts[None, :]
-        new_hits = hits_after - hits_before
-        missing = relevant - hits_before
-        unseen = self._rest - drawn
-        irrelevant = unseen - missing
-        new = labels - drawn
-        possible = (
-            (new_hits >= 0) & (new_hits <= missing) & (new - new_hits <= irrelevant)
+        new_hits = counts[None, :] - counts[:, None]  # by the count before
+        chances = log_chance(
+            new_hits, labels - drawn, relevant - counts[:, None], self._rest - drawn
         )
-        possible &= new >= new_hits
-        chances = np.zeros(possible.shape)
-        pairs = np.broadcast_arrays(new_hits, missing, irrelevant)
-        hits, relevant_left, others_left = (pair[possible] for pair in pairs)
-        chances[possible] = np.exp(
-            _choices(relevant_left, hits)
-            + _choices(others_left, new - hits)
-            - _choices(np.array(unseen), np.array(new))
-        )
-        return np.asarray(alive @ chances)
-
-
-def _choices(of: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Logarithms of the binomial coefficients."""
-    return np.asarray(
-        gammaln(of + 1.0) - gammaln(chosen + 1.0) - gammaln(of - chosen + 1.0)
-    )
+        return np.asarray(alive @ np.exp(chances))

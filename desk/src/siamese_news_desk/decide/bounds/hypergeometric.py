@@ -5,6 +5,7 @@ sequential tests of `tables`. `error` is always the largest probability that a b
 """
 
 import math
+from bisect import bisect_left
 from fractions import Fraction
 
 import numpy as np
@@ -18,15 +19,13 @@ def lower_bound(size: int, drawn: int, relevant: int, error: float) -> int:
     """
     from scipy.stats import hypergeom
 
-    lower = relevant
-    upper = size - (drawn - relevant)
-    while lower < upper:
-        middle = (lower + upper) // 2
-        if hypergeom.sf(relevant - 1, size, middle, drawn) > error:
-            upper = middle
-        else:
-            lower = middle + 1
-    return lower
+    return relevant + bisect_left(
+        range(relevant, size - (drawn - relevant)),
+        True,
+        key=lambda of_all: bool(
+            hypergeom.sf(relevant - 1, size, of_all, drawn) > error
+        ),
+    )
 
 
 def upper_bound(size: int, drawn: int, relevant: int, error: float) -> int:

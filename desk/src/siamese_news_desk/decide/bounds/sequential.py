@@ -6,6 +6,7 @@ together, the true number is ruled out with a probability of at most `error`.
 """
 
 import math
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -23,16 +24,15 @@ def most_relevant(
     See `prior_posterior`. Above the most likely number the ratio rises, so the numbers that are not
     ruled out end once.
     """
-    lower = hits * size // drawn
-    upper = size - (drawn - hits)
-    while lower < upper:
-        middle = (lower + upper + 1) // 2
-        ratio = prior_posterior(float(middle), hits, drawn, size, alpha, beta)
-        if ratio >= math.log(1 / error):
-            upper = middle - 1
-        else:
-            lower = middle
-    return lower
+    likely = hits * size // drawn
+    return likely + bisect_left(
+        range(likely + 1, size - (drawn - hits) + 1),
+        True,
+        key=lambda relevant: bool(
+            prior_posterior(float(relevant), hits, drawn, size, alpha, beta)
+            >= math.log(1 / error)
+        ),
+    )
 
 
 def prior_posterior(
@@ -53,15 +53,27 @@ def prior_posterior(
     from scipy.special import betaln
 
     misses = drawn - hits
-    irrelevant = size - relevant
     marginal = (
         -np.log(drawn + 1)
         - betaln(misses + 1, hits + 1)
         + betaln(hits + alpha, misses + beta)
         - betaln(alpha, beta)
     )
-    with np.errstate(invalid="ignore"):  # where the hits are impossible
-        likelihood = (
+    return np.asarray(marginal - log_chance(hits, drawn, relevant, size))
+
+
+def log_chance(
+    hits: Values, drawn: Values, relevant: Values, size: Values
+) -> NDArray[np.float64]:
+    """Logarithm of the probability of `hits` among `drawn` posts, by element (hypergeometric).
+
+    `relevant` of the `size` posts are relevant. Minus infinity where the hits are impossible.
+    """
+    from scipy.special import betaln
+
+    misses, irrelevant = drawn - hits, size - relevant
+    with np.errstate(invalid="ignore"):
+        chance = (
             betaln(relevant + 1, 1)
             + betaln(irrelevant + 1, 1)
             + betaln(size - drawn + 1, drawn + 1)
@@ -69,8 +81,8 @@ def prior_posterior(
             - betaln(misses + 1, irrelevant - misses + 1)
             - betaln(size + 1, 1)
         )
-        possible = (hits <= relevant) & (misses <= irrelevant)
-        return np.where(possible, marginal - likelihood, np.inf)
+    possible = (hits >= 0) & (hits <= relevant) & (misses >= 0) & (misses <= irrelevant)
+    return np.where(possible, chance, -np.inf)
 
 
 def between(
