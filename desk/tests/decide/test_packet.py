@@ -1,7 +1,9 @@
 """A packet is checked on a machine without the posts, or says what is not as it was."""
 
 import json
+import shlex
 import shutil
+import sys
 from hashlib import sha256
 
 import pytest
@@ -42,6 +44,7 @@ def check(packet):
 def test_a_packet_holds_alone_and_has_no_texts(packet):
     code, output = check(packet)
     assert code == 0 and "holds" in output and "follows from its plan" in output
+    assert "not checked" not in output
     content = {path.name: path.read_bytes() for path in packet.iterdir()}
     assert not any(b"secret" in data for data in content.values())
     readme = content["README.md"].decode()
@@ -73,6 +76,10 @@ def test_any_change_is_found(packet):
     [
         ("labels.csv", b",1,", b",0,"),
         ("scores.jsonl", b'"post": "p1"', b'"post": "q1"'),
+        ("README.md", b"seed of the random order | 0", b"seed of the random order | 7"),
+        ("README.md", b"| labeled |", b"| judged |"),
+        ("flow.csv", b"\nlabeled,", b"\nlabeled,1"),
+        ("groups.csv", b"precision,", b"share,"),
     ],
 )
 def test_a_file_and_its_hash_changed_together_are_found(packet, name, old, new):
@@ -85,6 +92,44 @@ def test_a_file_and_its_hash_changed_together_are_found(packet, name, old, new):
     sums.write_text(sums.read_text().replace(*hashes))
     code, output = check(packet)
     assert code == 2, output
+
+
+def test_a_readme_of_another_version_is_not_compared_and_that_is_said(packet):
+    readme, sums = packet / "README.md", packet / "SHA256SUMS"
+    before = readme.read_bytes()
+    after = before.replace(b"(siamese-news-desk ", b"(siamese-news-desk 0.0.")
+    readme.write_bytes(after)
+    hashes = [sha256(data).hexdigest() for data in (before, after)]
+    sums.write_text(sums.read_text().replace(*hashes))
+    code, output = check(packet)
+    assert code == 0 and "not checked: README.md and tables" in output, output
+
+
+def test_its_commands_can_be_pasted(tmp_path, monkeypatch):
+    folder = tmp_path / "the flood's posts"
+    folder.mkdir()
+    relevant = scored(folder / "scored.jsonl")
+    typed = {
+        "sample": ("--criteria", 'about the "Elbe" & its $banks\nin June'),
+        "certify": ("--labels", str(folder / "sheet.csv")),
+    }
+
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
+
+    def called(command):
+        monkeypatch.setattr("sys.argv", ["siamese-news", command, *typed[command]])
+
+    called("sample")
+    assert start(folder, *typed["sample"]).exit_code == 0
+    called("certify")
+    finish(folder, relevant)
+    assert pack(folder, tmp_path / "packet").exit_code == 0
+    readme = (tmp_path / "packet" / "README.md").read_text()
+    commands = readme.split("## Commands\n\n```\n")[1].split("```")[0]
+    assert shlex.split(commands) == [
+        *("siamese-news", "sample", *typed["sample"]),
+        *("siamese-news", "certify", *typed["certify"]),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -47,7 +48,7 @@ def command() -> str:
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     name = spec.name.removesuffix(".__main__") if spec and spec.name else ""
     program = f"python -m {name}" if name else Path(sys.argv[0]).name
-    return " ".join([program, *sys.argv[1:]])
+    return f"{program} {shlex.join(sys.argv[1:])}".rstrip()
 
 
 @cache

@@ -5,7 +5,7 @@ certificate unchanged, and the hash of every file. Texts are replaced by hashes;
 equal, so anyone can compute the certificate again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
@@ -39,6 +39,7 @@ from siamese_news_desk.labels.sheets import read_rows
 
 _SCORES = "scores.jsonl"
 _LABELS = "labels.csv"
+_README = "README.md"
 _LABEL_COLUMNS = ("key", "article", "post", "label", "check")
 _GROUP_COLUMNS = (
     "precision",
@@ -88,6 +89,18 @@ def _write_files(folder: Path, certificate: Path, checked: Checked) -> list[str]
     _write(folder / _SCORES, scored)
     with sheets_of_certificate(certificate, content) as sheets:
         labels = [r for sheet in sheets for r in read_rows(sheet) if r.label.strip()]
+    cells = [(r.key, r.article, r.post, r.label, r.check or "") for r in labels]
+    _write_table(folder / _LABELS, _LABEL_COLUMNS, cells)
+    _write_readable(folder, content, certification.plan)
+    names = sorted(path.name for path in folder.iterdir())
+    write_sums(folder)
+    return names
+
+
+def _write_readable(
+    folder: Path, content: Mapping[str, Any], plan: Mapping[str, Any]
+) -> None:
+    """Write the files that say in words and tables what is in a certificate and its plan."""
     # The tables by group, as the page of the certificate has them.
     groups = [
         (
@@ -99,39 +112,39 @@ def _write_files(folder: Path, certificate: Path, checked: Checked) -> list[str]
         for table in answer["groups"]
         for row in table["rows"]
     ]
-    cells = [(r.key, r.article, r.post, r.label, r.check or "") for r in labels]
-    for name, header, rows in (
-        (_LABELS, _LABEL_COLUMNS, cells),
-        ("flow.csv", ("rows", "number"), content["flow"]),
-        ("groups.csv", _GROUP_COLUMNS, groups),
-    ):
-        with atomic_write(folder / name) as stream:
-            write_csv(stream, header, rows)
+    _write_table(folder / "flow.csv", ("rows", "number"), content["flow"])
+    _write_table(folder / "groups.csv", _GROUP_COLUMNS, groups)
     paragraph, *references = methods_of(content)
     template = resources.files("siamese_news_desk.decide") / "packet.md.j2"
     protocol = Template(
         template.read_text("utf-8"), trim_blocks=True, keep_trailing_newline=True
     ).render(
         notes=[sentence_of(content, claim) for claim in content["claims"]],
-        plan=certification.plan,
+        plan=plan,
         certificate=content,
         paragraph=paragraph,
         references=references,
-        commands=f"{certification.plan['command']}\n{content['command']}".split("\n"),
+        commands=[plan["command"], content["command"]],
         version=__version__,
     )
-    _write(folder / "README.md", protocol)
-    names = sorted(path.name for path in folder.iterdir())
-    write_sums(folder)
-    return names
+    _write(folder / _README, protocol)
+
+
+def _write_table(
+    path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    with atomic_write(path) as stream:
+        write_csv(stream, header, rows)
 
 
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def check_packet(folder: Path) -> dict[str, Any]:
-    """Check that a packet is unchanged, and that its certificate follows; returns the certificate.
+def check_packet(folder: Path) -> tuple[dict[str, Any], list[str]]:
+    """Check that a packet is unchanged, that its certificate follows, and its words and tables.
+
+    Returns the certificate, and sentences about what could not be checked.
 
     Raises:
         InputError: names a difference.
@@ -151,8 +164,23 @@ def check_packet(folder: Path) -> dict[str, Any]:
         raise InputError(
             f"{certificate}: another certificate follows from plan, scores and labels: {wrong[0]}"
         )
-    list_and_page(certificate, content, certification, claims)
-    return content
+    unchecked = list_and_page(certificate, content, certification, claims)
+    readme = folder / _README
+    same_version = f"(siamese-news-desk {__version__})"
+    if not readme.is_file() or same_version not in readme.read_text("utf-8", "replace"):
+        return content, [
+            *unchecked,
+            f"{_README} and tables (not here, or of another version)",
+        ]
+    with TemporaryDirectory() as scratch:
+        _write_readable(Path(scratch), content, plan)
+        for expected in Path(scratch).iterdir():
+            packed = folder / expected.name
+            if not packed.is_file() or packed.read_bytes() != expected.read_bytes():
+                raise InputError(
+                    f"{packed}: does not follow from plan and certificate; copy the packet again"
+                )
+    return content, unchecked
 
 
 def _scored(certification: Certification) -> Iterator[dict[str, Any]]:
