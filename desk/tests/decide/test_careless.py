@@ -17,12 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from siamese_news.errors import InputError
+from siamese_news_desk.decide.audit_plan import Audit
 from siamese_news_desk.decide.bounds.hypergeometric import interval
+from siamese_news_desk.decide.certificate import findings_of, write_lists
 from siamese_news_desk.decide.certification import Certification, Settings
-from siamese_news_desk.decide.new_order import KEY
 from siamese_news_desk.decide.own_relevance import own_sample
+from siamese_news_desk.decide.plan.sealed_files import write_sealed
 from siamese_news_desk.decide.sentences import choice_sentence, other_plans
-from siamese_news_desk.labels.matching import Label, Labels, SampledPost
+from siamese_news_desk.labels.matching import FOR_LEARNING, Label, Labels, SampledPost
 from siamese_news_desk.labels.sheets import write_sheet
 from siamese_news_desk.labels.units import Unit
 
@@ -403,7 +405,7 @@ def test_a_deleted_plan_is_named_by_each_of_its_sheets(tmp_path, left):
     write_sheet(
         tmp_path / "twenty.csv", own_sample(tmp_path / "twenty.csv").keyed(units), "csv"
     )
-    next_units = [(f"{KEY}{unit.post}", unit) for unit in units]
+    next_units = [(f"{FOR_LEARNING}{unit.post}", unit) for unit in units]
     write_sheet(tmp_path / "next.jsonl", next_units, "jsonl")
     assert not said(0)
     assert "unknown" not in said(1)  # its sheets lie here, and so does the plan
@@ -412,13 +414,131 @@ def test_a_deleted_plan_is_named_by_each_of_its_sheets(tmp_path, left):
     (tmp_path / "siamese-news.plans.jsonl").touch()
     Path(os.environ["XDG_STATE_HOME"]).mkdir()
     delete(0, *delete_lists)
-    assert "the plan of sheets that lie here was deleted" in said(2)
+    assert "that lies here was deleted" in said(2)
     # The sheets of another study say nothing about these posts.
     for sheet in tmp_path.glob(f"[02].{left}"):
         text = sheet.read_text(encoding="utf-8-sig")
         sheet.write_text(text.replace(tmp_path.name, "other"))
     delete(2, *(["2.drawn.jsonl"] if left in formats else []))
     assert "deleted" not in said(3)
+
+
+def traces(folder, results):
+    """A plan with a certificate, and an audit of the same posts; returns the rows of its sheet."""
+    work = Certification.start(results, folder / "0.plan.json", chosen(0))
+    labels = Labels()
+    for key, unit in work.sampled.keyed(work.texts.units(work.request(labels).ranks)):
+        labels.of[unit.name] = Label(SampledPost(key, unit.name), "yes")
+    work.log.look(labels)
+    write_sealed(folder / "0.certificate.json", findings_of(work, [], labels))
+    write_lists(folder / "0.certificate.csv", work, work.claims(labels))
+    audit = Audit.start(
+        results,
+        folder / "0-audit.plan.json",
+        budget=9,
+        confidence=".95",
+        seed=0,
+        another_plan=True,
+    )
+    rows = audit.draw()
+    write_sheet(folder / "0-audit.csv", rows, "csv")
+    for key, unit in rows:
+        labels.of[unit.name] = Label(SampledPost(key, unit.name), "no")
+    write_sealed(folder / "0-audit.audit.json", audit.report(labels))
+    return rows
+
+
+LEFT = (
+    *("certificate", "certificate of an earlier ranking", "audit"),
+    *("key and label", "verdicts", "UTF-16", "subfolder"),
+)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("trace", LEFT)
+def test_a_deleted_plan_is_named_by_whatever_is_left_of_it(tmp_path, trace):
+    corpus(tmp_path, np.random.default_rng(5))
+    results = tmp_path / "scored.jsonl"
+    rows = traces(tmp_path, results)
+    assert "unknown" not in as_told_of(tmp_path, results, 1)
+    sheet = (tmp_path / "0-audit.csv").read_text(encoding="utf-8-sig")
+    kept = {
+        "certificate": ("0.certificate.json",),
+        "certificate of an earlier ranking": (
+            "0.certificate.json",
+            "0.certificate.csv",
+        ),
+        "audit": ("0-audit.audit.json",),
+        "verdicts": ("0.verdicts.jsonl",),
+    }
+    for path in tmp_path.iterdir():
+        if path.name not in (results.name, *kept.get(trace, ())):
+            path.unlink()
+    if trace == "certificate of an earlier ranking":
+        moved = [json.loads(line) for line in results.read_text().splitlines()]
+        write(results, [{**row, "score": row["score"] / 3} for row in moved])
+    shutil.rmtree(os.environ["XDG_STATE_HOME"])
+    Path(os.environ["XDG_STATE_HOME"]).mkdir()
+    if trace == "key and label":
+        lines = "".join(f"{key};1\n" for key, _ in rows)
+        (tmp_path / "back from Ana.txt").write_text(f"key;label\n{lines}")
+    elif trace == "UTF-16":
+        (tmp_path / "Ana.csv").write_text(sheet, encoding="utf-16")
+    elif trace == "subfolder":
+        (tmp_path / "old").mkdir()
+        (tmp_path / "old" / "Ana.csv").write_text(sheet)
+    assert "that lies here was deleted" in as_told_of(tmp_path, results, 2)
+
+
+def as_told_of(folder, results, number):
+    return choice_sentence(
+        other_plans(as_told(folder, number, results, chosen(number)))
+    )
+
+
+def test_traces_of_another_study_or_of_plans_that_are_here_name_nothing(tmp_path):
+    for study in ("one", "other"):
+        folder = tmp_path / study
+        folder.mkdir()
+        corpus(folder, np.random.default_rng(len(study)))
+        traces(folder, folder / "scored.jsonl")
+        assert "unknown" not in as_told_of(folder, folder / "scored.jsonl", 1)
+    for path in (tmp_path / "other").glob("0*"):
+        if not path.name.endswith(".plan.json"):
+            shutil.copy(path, tmp_path / "one" / f"other {path.name}")
+    shutil.rmtree(os.environ["XDG_STATE_HOME"])
+    Path(os.environ["XDG_STATE_HOME"]).mkdir()
+    said = as_told_of(tmp_path / "one", tmp_path / "one" / "scored.jsonl", 2)
+    assert "deleted" not in said
+
+
+def test_a_plan_that_was_moved_to_a_subfolder_is_entered_again(tmp_path):
+    corpus(tmp_path, np.random.default_rng(6))
+    results = tmp_path / "scored.jsonl"
+    Certification.start(results, tmp_path / "0.plan.json", chosen(0))
+    (tmp_path / "siamese-news.plans.jsonl").unlink()
+    shutil.rmtree(os.environ["XDG_STATE_HOME"])
+    old = tmp_path / "old"
+    old.mkdir()
+    (tmp_path / "0.plan.json").rename(old / "0.plan.json")
+    with pytest.raises(InputError, match="already a plan"):
+        Certification.start(results, tmp_path / "1.plan.json", chosen(1))
+
+
+@pytest.mark.parametrize("place", ["folder", "home"])
+def test_a_link_to_nothing_is_no_list_of_plans(tmp_path, place):
+    corpus(tmp_path, np.random.default_rng(7))
+    home = Path(os.environ["XDG_STATE_HOME"]) / "siamese_news"
+    home.mkdir(parents=True, exist_ok=True)
+    name = {"folder": tmp_path / "siamese-news.plans.jsonl"}.get(
+        place, home / "plans.jsonl"
+    )
+    name.symlink_to(tmp_path / "unmounted" / "plans.jsonl")
+    with pytest.raises(InputError, match="is a link to nothing"):
+        Certification.start(
+            tmp_path / "scored.jsonl", tmp_path / "0.plan.json", chosen(0)
+        )
+    assert not (tmp_path / "0.plan.json").exists()
 
 
 CHANGES = ("none", "seed", "decimal", "name", "rows", "head", "target")

@@ -13,7 +13,8 @@ from sklearn.metrics import average_precision_score
 from siamese_news.data.results import read_table
 from siamese_news.search.result_files import write_rows
 from siamese_news.utils.files import atomic_write
-from siamese_news_desk.decide.new_order import KEY, LabeledResults, read_verdicts
+from siamese_news_desk.decide.new_order import LabeledResults, read_verdicts
+from siamese_news_desk.labels.matching import FOR_LEARNING
 from siamese_news_desk.labels.sheets import read_rows
 
 WORDS = "road train coffee garden music window letter river market bridge school paper".split()
@@ -323,15 +324,52 @@ def test_labels_that_made_an_order_certify_nothing_over_it(tmp_path):
     done = run("certify", *plan, "--labels", tmp_path / "labels.csv")
     assert done.exit_code == 2 and "made the order" in done.stderr.replace("\n", " ")
     # The same labels in a sheet of `feedback --next`.
-    keyed = [{"key": f"{KEY}{post}", "post": post} for post in list(truth)[:300]]
+    keyed = [
+        {"key": f"{FOR_LEARNING}{post}", "post": post} for post in list(truth)[:300]
+    ]
     with (tmp_path / "next.csv").open("w", newline="") as stream:
         writer = csv.DictWriter(stream, ["key", "post", "label"])
         writer.writeheader()
         writer.writerows({**row, "label": "1"} for row in keyed)
     done = run("certify", *plan, "--labels", tmp_path / "next.csv")
-    assert done.exit_code == 2 and "made the order" in done.stderr.replace("\n", " ")
+    said = done.stderr.replace("\n", " ")
+    assert done.exit_code == 2 and "is a sheet of feedback --next" in said
+    # Where nothing but the column of former ranks says that the order was learned.
+    (tmp_path / "learned.parquet.meta.json").unlink()
+    done = run("certify", *plan, "--labels", tmp_path / "labels.csv")
+    said = done.stderr.replace("\n", " ")
+    assert done.exit_code == 2 and "may have made the order" in said, said
     with sheet.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, rows[0])
         writer.writeheader()
         writer.writerows(row | {"label": "1"} for row in rows)
     assert run("certify", "--labels", sheet).exit_code == 0
+
+
+@pytest.mark.parametrize("has_meta", [True, False])
+def test_an_id_that_a_spreadsheet_shortened_is_no_way_around(tmp_path, has_meta):
+    posts = [f"9{n:03}8877665544332211" for n in range(60)]
+    rows = [
+        {
+            "post": post,
+            "score": 1 - n / 60,
+            "text": f"text {n}",
+            "rank": n + 1,
+            "rank_before": 60 - n,
+        }
+        for n, post in enumerate(posts)
+    ]
+    results = tmp_path / "learned.jsonl"
+    results.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if has_meta:
+        meta = {"feedback": {"learned_from": posts[:30]}}
+        (tmp_path / "learned.jsonl.meta.json").write_text(json.dumps(meta))
+    sheet = tmp_path / "sheet.csv"
+    plan = ("--precision", ".5", "--budget", "60", "--at-least", "60")
+    done = run("sample", "--results", results, *plan, "--out", sheet)
+    assert done.exit_code == 0, done.stderr
+    taught = tmp_path / "taught.csv"
+    taught.write_text(f"post,label\n{posts[0][:15]}00000,1\n")
+    plan = ("--plan", tmp_path / "sheet.plan.json")
+    done = run("certify", *plan, "--labels", taught)
+    assert done.exit_code == 2 and "made" in done.stderr, done.stderr

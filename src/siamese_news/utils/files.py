@@ -58,7 +58,9 @@ def is_stream(path: str | Path) -> bool:
 
 
 def expect_regular(path: str | Path, expected: str = "a file") -> None:
-    """Refuse a pipe, a device or a folder, whose reading may never end; a missing file is not one.
+    """Refuse a pipe, a device or a folder, whose reading may never end, and a link to nothing.
+
+    A missing file is none of these.
 
     Raises:
         InputError: it says what was `expected`.
@@ -66,6 +68,11 @@ def expect_regular(path: str | Path, expected: str = "a file") -> None:
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):  # whoever reads it says why it cannot be read
+        if os.path.islink(path):
+            raise InputError(
+                f"{path}: is a link to nothing; expected {expected}: restore what it names, or "
+                "remove it"
+            ) from None
         return
     if stat.S_ISDIR(mode):
         raise InputError(f"{path}: is a folder; expected {expected}")

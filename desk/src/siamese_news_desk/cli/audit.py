@@ -79,7 +79,7 @@ def audit(
     from siamese_news_desk.labels.sheets import write_sheet
 
     if labels:
-        path = plan_of(labels)
+        path = plan_of(labels, "audit")
         sample = Audit.resume(path, results=results, posts=posts)
         labels_given = read_labels(labels, sample.sampled)
         report = sample.report(labels_given)

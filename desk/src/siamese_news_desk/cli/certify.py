@@ -90,13 +90,15 @@ def certify(
     if packet is not None and check is None:
         raise InputError("--packet requires --check, the certificate to pack")
     if check is not None and (check / SUMS).exists():
-        content = check_packet(check)
+        content, unchecked = check_packet(check)
         for claim in content["claims"]:
             typer.echo(sentence_of(content, claim))
         echo(
             f"{check}: holds: its files are unchanged, and the certificate follows from its plan, "
             "scores and labels"
         )
+        if unchecked:
+            echo(f"not checked: {'; '.join(unchecked)}")
         return
     if check is not None:
         check = certificate_in(check)
@@ -105,13 +107,15 @@ def certify(
         echo(
             f"{check}: holds: every statement follows from its scores, plan and labels.{changed}"
         )
-        unchecked = "; ".join(checked.unchecked)
-        echo(f"not checked, because nothing else says it: {unchecked}")
+        echo(
+            f"not checked, because nothing else says it: {'; '.join(checked.unchecked)}"
+        )
         if packet is not None:
             echo(f"{packet}: {', '.join(write_packet(packet, check, checked))}")
         return
     assert labels
-    path = plan or plan_of(labels)
+    default_plan = plan_of(labels, "sample")
+    path = plan or default_plan
     certification = Certification.resume(path, results=results, posts=posts)
     labels_given = read_labels(labels, certification.sampled)
     expect_all(path, labels)

@@ -49,7 +49,7 @@ def relevance(
     from siamese_news_desk.labels.matching import read_labels
 
     check_output(out, [results, *labels], force=force)
-    plan_of(labels)
+    plan_of(labels, "sample --for relevance", "sample")
     verdicts = read_labels(labels, own_sample(labels[0]))
     relevance_of_list = OwnRelevance.of(estimates_of(results), verdicts)
     for line in (*verdicts.remarks(), *relevance_of_list.sentences()):

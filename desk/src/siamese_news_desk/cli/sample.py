@@ -1,5 +1,6 @@
 """``siamese-news sample``."""
 
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from shlex import quote
@@ -86,8 +87,21 @@ def new_sheet(out: Path, format: str | None) -> str:
     return chosen
 
 
-def plan_of(labels: list[Path]) -> Path:
-    """The plan next to the first of some labeled sheets; an `InputError` if one is missing."""
+# The commands that write sheets, and those that read the labels in them.
+_READERS = {
+    "sample": "certify",
+    "audit": "audit",
+    "sample --for relevance": "relevance",
+    "feedback --next": "feedback",
+}
+
+
+def plan_of(labels: list[Path], *writers: str) -> Path:
+    """The plan next to the first of some labeled sheets.
+
+    Raises:
+        InputError: a sheet is missing, or is one of another command than these `writers`.
+    """
     from siamese_news_desk.decide.plan.sealed_files import sibling
 
     for sheet in labels:
@@ -98,7 +112,35 @@ def plan_of(labels: list[Path]) -> Path:
                 else "no such sheet"
             )
             raise InputError(f"{sheet}: {state}; check the path")
+        writer = _writer_of(sheet)
+        if writer not in ("", *writers):
+            raise InputError(
+                f"{sheet}: is a sheet of {writer}, for siamese-news {_READERS[writer]} --labels; "
+                f"expected one of {' or '.join(writers)}"
+            )
     return sibling(labels[0], "plan.json")
+
+
+def _writer_of(sheet: Path) -> str:
+    """The command that wrote a sheet; empty if nothing in it or next to it says so."""
+    from siamese_news_desk.decide.plan.sealed_files import read_sealed, sibling
+    from siamese_news_desk.labels.matching import (
+        FOR_LEARNING,
+        FOR_RELEVANCE,
+        is_key,
+        keys_in,
+    )
+    from siamese_news_desk.labels.sheets import read_rows
+
+    with suppress(InputError):  # whoever reads a damaged file names it
+        drawn = [*keys_in(sheet), *keys_in(sibling(sheet, "drawn.jsonl"))]
+        if any(is_key(key, FOR_RELEVANCE, name) for name, key in drawn):
+            return "sample --for relevance"
+        if any(row.key.startswith(FOR_LEARNING) for row in read_rows(sheet)):
+            return "feedback --next"
+        kind = read_sealed(sibling(sheet, "plan.json"), "plan")["kind"]
+        return {"precision": "sample", "audit": "audit"}.get(kind, "")
+    return ""
 
 
 def sample(
@@ -272,7 +314,7 @@ def _draw_for_relevance(
 
     estimates = estimates_of(results)
     if labels:
-        plan_of(labels)
+        plan_of(labels, "sample --for relevance")
     sheets = [*labels, out]
     sampled = own_sample(sheets[0])
     verdicts = read_labels(labels, sampled)

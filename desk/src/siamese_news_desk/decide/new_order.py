@@ -18,6 +18,7 @@ from siamese_news_desk.decide.agreement import machine_lines
 from siamese_news_desk.decide.learning import Feedback, learn, next_posts, unjudged
 from siamese_news_desk.decide.learning_examples import TooFewLabels
 from siamese_news_desk.decide.learning_views import PostWords
+from siamese_news_desk.decide.plan.sampling_plan import BEFORE
 from siamese_news_desk.labels.journal import (
     CONFLICT,
     NO,
@@ -26,14 +27,9 @@ from siamese_news_desk.labels.journal import (
     conflict_remarks,
 )
 from siamese_news_desk.labels.machine import MachineVerdicts, read_machine
+from siamese_news_desk.labels.matching import FOR_LEARNING
 from siamese_news_desk.labels.sheets import read_rows
 from siamese_news_desk.labels.units import Unit
-
-# The column of ranks in the order of the search.
-BEFORE = "rank_before"
-
-# The prefix of the keys of `next_units`; it keeps spreadsheets from reading them as numbers.
-KEY = "id:"
 
 
 def read_verdicts(
@@ -47,7 +43,11 @@ def read_verdicts(
     for path in paths:
         for row in read_rows(path):
             if value := row.verdict():
-                post = row.key[len(KEY) :] if row.key.startswith(KEY) else row.post
+                post = (
+                    row.key[len(FOR_LEARNING) :]
+                    if row.key.startswith(FOR_LEARNING)
+                    else row.post
+                )
                 labels_of.setdefault(post, set()).add(value)
     verdicts = {post: common_label(values) for post, values in labels_of.items()}
     if say is not None:
@@ -170,7 +170,7 @@ class LabeledResults:
         posts = self.table.take(rows).to_pylist()
         return [
             (
-                KEY + post["post"],
+                FOR_LEARNING + post["post"],
                 Unit(
                     post["post"],
                     post["post"],

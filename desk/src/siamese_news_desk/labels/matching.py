@@ -4,7 +4,7 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
@@ -68,13 +68,16 @@ class _VerdictRow(TypedDict):
 
 FOR_RELEVANCE = "relevance"  # in place of a seal: posts that were drawn for no plan
 
+# The prefix of keys in sheets of ``feedback --next``; it keeps spreadsheets from reading numbers.
+FOR_LEARNING = "id:"
+
 
 class SampledPosts:
     """The drawn units of the plan with this seal, in their order; the file only grows.
 
-    Labels that made an order are no random sample of it, so those of the posts `learned_from` count
-    only if they were given for this plan: with the keys of its sheets, or in its `journal`, which
-    begins with this seal.
+    Labels that made an order are no random sample of it, so those of the posts `learned_from` (None
+    if these are unknown) count only if they were given for this plan: with the keys of its sheets, or
+    in its `journal`, which begins with this seal.
 
     Raises:
         InputError: for a damaged file.
@@ -85,12 +88,12 @@ class SampledPosts:
         path: Path,
         plan: str,
         *,
-        learned_from: Collection[str] = (),
+        learned_from: Collection[str] | None = (),
         journal: str = "",
     ) -> None:
         self.path = path
         self._plan = plan
-        self._learned_from = frozenset(learned_from)
+        self._learned_from = learned_from and frozenset(learned_from)
         self._journal_seal = journal
         self.by_key: dict[str, SampledPost] = {}
         self.by_name: dict[str, SampledPost] = {}
@@ -133,17 +136,21 @@ class SampledPosts:
             for sampled, unit in zip(self.draw(units, strata), units, strict=True)
         ]
 
-    def refuse_teachers(self, rows: Sequence[RawLabel], path: Path) -> None:
-        """Raise an `InputError` if a label in a file made the order; see the class."""
-        if not self._learned_from or seal_in(path) == self._journal_seal:
+    def refuse_teacher(self, row: RawLabel, post: str, path: Path) -> None:
+        """Raise an `InputError` if this label of a drawn post made the order; see the class."""
+        learned_from = self._learned_from
+        if learned_from is not None and post not in learned_from:
             return
-        for row in rows:
-            is_of_plan = row.key.strip().lower() in self.by_key
-            if row.post in self._learned_from and not is_of_plan and row.verdict():
-                raise InputError(
-                    f"{row.location}: this label of post '{row.post}' made the order, so it cannot "
-                    "count for a plan over it; label the post again in a sheet of the plan"
-                )
+        if (
+            row.key.strip().lower() in self.by_key
+            or seal_in(path) == self._journal_seal
+        ):
+            return
+        verb = "may have made" if learned_from is None else "made"
+        raise InputError(
+            f"{row.location}: this label of post '{post}' {verb} the order, so it cannot count for a "
+            "plan over it; label the post again in a sheet of the plan"
+        )
 
     def check_keys(self) -> None:
         """Raise an `InputError` if a key does not follow from the plan and the post.
@@ -182,24 +189,22 @@ def is_key(key: str, plan: str, name: str) -> bool:
     return len(key) > _KEY and _digest(plan, name).startswith(key)
 
 
-def keys_in(path: Path) -> dict[str, str]:
-    """The keys by the names of units in a sheet, or a file of drawn units; none in another file.
+def keys_in(path: Path) -> list[tuple[str, str]]:
+    """The keys of a sheet, or of a file of drawn units, each after the name of its unit.
+
+    The name is empty if a row has a key alone. Another file has no keys.
 
     Raises:
         InputError: for a damaged file.
     """
     if not path.is_file():
-        return {}
+        return []
     with path.open("rb") as stream:
-        if not _KEYS.search(stream.read(_START)):
-            return {}
+        if not _KEYS.search(stream.read(_START).replace(b"\0", b"")):  # also in UTF-16
+            return []
     if path.name.endswith("drawn.jsonl"):
-        return {name: unit.key for name, unit in SampledPosts(path, "").by_name.items()}
-    return {
-        f"{row.article}\t{row.post}".removeprefix("\t"): row.key.strip().lower()
-        for row in read_rows(path)
-        if row.key
-    }
+        return [(u.name, u.key) for u in SampledPosts(path, "").by_key.values()]
+    return [(r.name, r.key.strip().lower()) for r in read_rows(path) if r.key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,15 +295,14 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
     labels_of: dict[str, set[tuple[str, str]]] = {}
     for path in paths:
         sheet: list[tuple[SampledPost, str]] = []
-        raw_labels = list(read_rows(path))
-        drawn.refuse_teachers(raw_labels, path)
-        for raw in raw_labels:
+        for raw in read_rows(path):
             verdict = raw.verdict()
             sampled_post = _find(raw, drawn, labels)
             if not verdict or sampled_post is None:
                 if verdict:
                     not_drawn[path] += 1
                 continue
+            drawn.refuse_teacher(raw, sampled_post.post, path)
             _check_row(raw, sampled_post, labels)
             sheet.append((sampled_post, verdict))
             earlier = labels_of.setdefault(sampled_post.name, set())
@@ -363,59 +367,36 @@ class VerdictLog:
         self._path = path
         self._copy = copy
         self._rows: list[_VerdictRow] = []
-        self._last: dict[str, str] = {}
-        self._changed: set[str] = set()
         for file in (copy, path):
             Journal(file, _REMEDY).replay(self._read)
 
     @property
     def changed(self) -> int:
         """The number of posts whose verdict was changed or removed after the first look."""
-        return len(self._changed)
+        return max([changed for _, changed in self._history()], default=0)
 
     def covers(self, labels: Labels) -> bool:
         """Whether all these verdicts were recorded, so that `changed` counts their changes."""
-        return all(
-            self._last.get(label.sampled.key) == label.verdict
-            for label in labels.of.values()
-        )
+        return self._verdicts().items() >= _by_key(labels).items()
 
     def changed_at(self, labels: Labels) -> int:
         """The same when these were the verdicts; now, if they never were all of them."""
-        label_by_key = {
-            label.sampled.key: label.verdict for label in labels.of.values()
-        }
-        current: dict[str, str] = {}
-        changed: set[str] = set()
-        at_that_time = self.changed
-        for row in sorted(self._rows, key=lambda row: row.get("at", "")):
-            key, label = row["key"], row["label"]
-            if current.get(key, label) != label:
-                changed.add(key)
-            current[key] = label
-            if not label:
-                del current[key]
-            if len(current) == len(label_by_key) and current == label_by_key:
-                at_that_time = len(changed)
-        return at_that_time
+        verdicts = _by_key(labels)
+        counts = [changed for then, changed in self._history() if then == verdicts]
+        return counts[-1] if counts else self.changed
 
     def look(self, labels: Labels) -> None:
         """Record new verdicts; they are on the disk when this returns."""
-        new_verdicts = {
-            label.sampled.key: label.verdict for label in labels.of.values()
-        }
-        keys_seen = self._last.keys() & self._sampled.by_key.keys()
-        new = {
-            key: verdict
-            for key in [*new_verdicts, *sorted(keys_seen)]
-            if self._last.get(key, "") != (verdict := new_verdicts.get(key, ""))
-        }
-        if not new:
-            return
+        recorded, verdicts = self._verdicts(), _by_key(labels)
+        keys_seen = recorded.keys() & self._sampled.by_key.keys()
         at = now()
         rows = [
-            {"key": key, "label": verdict, "at": at} for key, verdict in new.items()
+            {"key": key, "label": verdicts.get(key, ""), "at": at}
+            for key in dict.fromkeys([*verdicts, *sorted(keys_seen)])
+            if recorded.get(key, "") != verdicts.get(key, "")
         ]
+        if not rows:
+            return
         # Read again, because the page and a command may both be open.
         with locked(self._path):
             Journal(self._path, _REMEDY).append(rows)
@@ -425,12 +406,28 @@ class VerdictLog:
             self._read(verdict_row)
 
     def _read(self, row: Mapping[str, Any]) -> None:
-        verdict = fitting(row, _VerdictRow)
-        self._rows.append(verdict)
-        key, label = verdict["key"], verdict["label"]
-        if self._last.get(key, label) != label:
-            self._changed.add(key)
-        self._last[key] = label
+        self._rows.append(fitting(row, _VerdictRow))
+
+    def _verdicts(self) -> dict[str, str]:
+        """The recorded verdicts by key."""
+        return [{}, *(verdicts for verdicts, _ in self._history())][-1]
+
+    def _history(self) -> Iterator[tuple[dict[str, str], int]]:
+        """The verdicts by key after each row, and how many were changed so far."""
+        verdicts: dict[str, str] = {}
+        changed: set[str] = set()
+        for row in sorted(self._rows, key=lambda row: row.get("at", "")):
+            key, label = row["key"], row["label"]
+            if verdicts.get(key, label) != label:
+                changed.add(key)
+            verdicts[key] = label
+            if not label:
+                del verdicts[key]
+            yield verdicts, len(changed)
+
+
+def _by_key(labels: Labels) -> dict[str, str]:
+    return {label.sampled.key: label.verdict for label in labels.of.values()}
 
 
 def changed_sentence(changed: int) -> str:
@@ -505,8 +502,7 @@ def _find(raw: RawLabel, drawn: SampledPosts, labels: Labels) -> SampledPost | N
                 "other rows: move each one back to its post"
             )
         return None
-    name = f"{raw.article}\t{raw.post}" if raw.article else raw.post
-    sampled_post = drawn.by_name.get(name) or drawn.by_name.get(raw.post)
+    sampled_post = drawn.by_name.get(raw.name) or drawn.by_name.get(raw.post)
     if sampled_post is not None:
         return sampled_post
     alike = [unit for unit in drawn.by_key.values() if _mangled(raw.post, unit.post)]

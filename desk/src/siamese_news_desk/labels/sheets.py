@@ -57,6 +57,11 @@ class RawLabel:
     check: str | None
     annotator: str = ""
 
+    @property
+    def name(self) -> str:
+        """The name of its unit; empty if the row has a key alone."""
+        return f"{self.article}\t{self.post}" if self.article else self.post
+
     def verdict(self) -> str:
         """``yes``, ``no`` or ``skip``; empty if there is no label yet."""
         if not self.label.strip():

@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from siamese_news.data.results import read_columns
 from siamese_news.errors import InputError
 from siamese_news.utils.checked_json import converted
 from siamese_news.utils.files import file_sha256
@@ -162,7 +163,7 @@ def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
 
 _UNWRITABLE = "the list of all plans of the user cannot be written"
 _LOST = "the list of all plans of the user was lost, or is of another user or computer"
-_GONE = "the plan of sheets that lie here was deleted"
+_GONE = "the plan of a sheet, certificate or audit that lies here was deleted, or its posts changed"
 _UNCOMPARED = "posts without texts of their own are compared with those of other plans by ids alone"
 _NAMELESS = "posts without texts or ids of their own are hardly recognized"
 
@@ -189,14 +190,13 @@ def register(
     lists = lists_of(population.path)
     replaced = [read_sealed(plan_path, "plan") for plan_path in withdraw]
     error = Fraction(plan["error"])
-    line = _line(sketch, plan)
-    deleted = _deleted(path, *lists)
-    is_gone = _plan_is_gone(plan, path, population)
+    line = _line(sketch, plan, path, lists[0])
+    unlisted, is_gone = _unlisted(plan, path, population)
 
     def decided() -> tuple[Charge, list[Line], bool]:
         """What the plan pays for, the withdrawals, and whether the plan is new."""
         plans = _read(*lists)
-        for old in deleted:
+        for old in unlisted:
             plans.by_seal.setdefault(old["sha256"], old)
         if is_gone:
             plans = replace(plans, unknown=_GONE)
@@ -233,17 +233,15 @@ def register(
         with suppress(OSError):
             stack.enter_context(locked(lists[1]))
         charged, gone, is_new = decided()
-        place_of_plan = {
-            "settings": plan["settings"],
-            "plan": os.path.relpath(path.absolute(), lists[0].parent),
-        }
-        new = [{**line, **asdict(charged), **place_of_plan}] if is_new else []
-        _append(lists, [*deleted, *gone, *new])
+        new = [{**line, **asdict(charged)}] if is_new else []
+        _append(lists, [*unlisted, *gone, *new])
     return charged
 
 
-def _line(sketch: Sketch, plan: Mapping[str, Any]) -> dict[str, Any]:
-    """A plan as the lists have it, before it is known what it pays for."""
+def _line(
+    sketch: Sketch, plan: Mapping[str, Any], path: Path, shared: Path
+) -> dict[str, Any]:
+    """A plan as the list of the folder has it, before it is known what it pays for."""
     entry = identity(plan)
     # A certificate and the audit of a list are about the best posts, recall is about all of them.
     if (
@@ -260,6 +258,8 @@ def _line(sketch: Sketch, plan: Mapping[str, Any]) -> dict[str, Any]:
         "order": _order(entry),
         "question": question_of(plan)[0],
         "error": plan["error"],
+        "settings": plan["settings"],
+        "plan": os.path.relpath(path.absolute(), shared.parent),
     }
 
 
@@ -278,54 +278,90 @@ def _append(lists: tuple[Path, Path], lines: Sequence[Line]) -> None:
 _HERE = ("settings", "plan")
 
 
-def _deleted(path: Path, shared: Path, private: Path) -> list[Line]:
-    """The lines of the plans next to a plan or to the list of the folder that are in no list."""
+def _unlisted(
+    plan: Mapping[str, Any], path: Path, population: Population
+) -> tuple[list[Line], bool]:
+    """The plans near a new one or its list that are in no list, and whether there were others.
+
+    There were if sheets, drawn posts, a certificate or an audit of them lie there, or verdicts with
+    keys alone of no posts that were drawn there.
+    """
+    shared, private = lists_of(population.path)
     listed = _read(shared, private)
+    path = path.absolute()
+    files = {
+        file
+        for folder in (path.parent, shared.parent)
+        for pattern in ("*", "*/*")
+        for file in folder.glob(pattern)
+    }
     lines: list[Line] = []
-    for plan_path in sorted(
-        {*path.parent.glob("*.plan.json"), *shared.parent.glob("*.plan.json")}
-    ):
-        if plan_path == path:
-            continue
-        try:
-            plan = read_sealed(plan_path, "plan")
-            results = named_by(plan_path, plan["population"]["file"])
-            seal = seal_of(identity(plan))
-            if seal in listed.by_seal or seal in listed.withdrawn:
-                continue
-            if file_sha256(results) != plan["population"]["sha256"]:
-                continue
-            posts = [named_by(plan_path, corpus["file"]) for corpus in plan["corpus"]]
-            population = Population(results)
-            sketch = Sketch.of(population, Texts(population, posts))
-        except (InputError, OSError):  # its posts are no longer here to be compared
-            continue
-        place_of_plan = {
-            "settings": plan["settings"],
-            "plan": os.path.relpath(plan_path.absolute(), shared.parent),
-        }
-        lines.append(
-            {**_line(sketch, plan), **asdict(converted(plan, Charge)), **place_of_plan}
-        )
-    return lines
-
-
-def _plan_is_gone(plan: Mapping[str, Any], path: Path, population: Population) -> bool:
-    """Whether sheets of such posts lie here, or what was drawn for them, and not their plan."""
-    lists = lists_of(population.path)
     questions = {question_of(plan)[0], FOR_RELEVANCE}  # the latter never had a plan
-    questions |= {line.get("question", "") for line in _read(*lists).by_seal.values()}
-    files = [*path.parent.glob("*"), *lists[0].parent.glob("*")]
-    for plan_path in (file for file in files if file.name.endswith(".plan.json")):
-        with suppress(InputError):
-            questions.add(question_of(read_sealed(plan_path, "plan"))[0])
-    for sheet in files:
-        with suppress(InputError, OSError):
-            key_of = keys_in(sheet)
-            for name in population.ranks_of(list(key_of)) if key_of else ():
-                if not any(is_key(key_of[name], seal, name) for seal in questions):
-                    return True
-    return False
+    questions |= {line.get("question", "") for line in listed.by_seal.values()}
+    for plan_path in sorted(files):
+        if plan_path == path or not plan_path.name.endswith(".plan.json"):
+            continue
+        with suppress(InputError, OSError):  # its posts may no longer be here
+            near = read_sealed(plan_path, "plan")
+            seal = seal_of(identity(near))
+            if seal not in listed.by_seal and seal not in listed.withdrawn:
+                lines.append(_line_of_file(near, plan_path, shared, plan, population))
+            questions.add(question_of(near)[0])
+    is_gone = False
+    drawn_keys: set[str] = set()
+    keys_alone: set[str] = set()
+    for file in files:
+        with suppress(InputError, OSError, KeyError):  # of an earlier version
+            is_gone |= _is_finding(file, plan, population, questions)
+            keys = keys_in(file)
+            if file.name.endswith("drawn.jsonl"):
+                drawn_keys.update(key for _, key in keys)
+            keys_alone.update(key for name, key in keys if not name)
+            ranks = population.ranks_of([name for name, _ in keys])
+            is_gone |= any(
+                name in ranks and not any(is_key(key, seal, name) for seal in questions)
+                for name, key in keys
+            )
+    return lines, is_gone or not keys_alone <= drawn_keys
+
+
+def _line_of_file(
+    near: Mapping[str, Any],
+    path: Path,
+    shared: Path,
+    plan: Mapping[str, Any],
+    population: Population,
+) -> Line:
+    """The line of a plan near another one that is in no list, with what it pays for by its file.
+
+    Raises:
+        InputError: its posts changed.
+        OSError: they are no longer there.
+    """
+    scores = near["population"]
+    if scores["sha256"] != plan["population"]["sha256"]:  # else they may have moved
+        population = Population(named_by(path, scores["file"]))
+    if file_sha256(population.path) != scores["sha256"]:
+        raise InputError(f"{population.path}: is not the file of {path}")
+    posts = [named_by(path, corpus["file"]) for corpus in near["corpus"]]
+    sketch = Sketch.of(population, Texts(population, posts))
+    return {**_line(sketch, near, path, shared), **asdict(converted(near, Charge))}
+
+
+def _is_finding(
+    file: Path, plan: Mapping[str, Any], population: Population, questions: set[str]
+) -> bool:
+    """Whether a file is a certificate or an audit of the posts of a plan, of no known question."""
+    is_audit = file.name.endswith(".audit.json")
+    if not is_audit and not file.match("*.certificate*.json"):
+        return False
+    content = read_sealed(file, "audit")
+    if content["population"]["sha256"] != plan["population"]["sha256"]:
+        posts = read_columns(file.with_suffix(".csv"))[0]  # an audit has no list
+        if not population.members(posts.at(list(range(len(posts)))))[0].any():
+            return False
+    kind = "audit" if is_audit else "precision"
+    return question_of({"kind": kind, **content})[0] not in questions
 
 
 def plans_over(population: Population) -> int:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, TypedDict, Unpack
 from siamese_news.data.jsonl import plain_value
 from siamese_news.data.readers.inputs import input_paths
 from siamese_news.data.readers.stream import SUFFIXES
-from siamese_news.data.results import result_meta
+from siamese_news.data.results import column_names, result_meta
 from siamese_news.errors import InputError
 from siamese_news.utils.checked_json import converted, fitting
 from siamese_news.utils.files import file_sha256
@@ -38,6 +38,9 @@ from siamese_news_desk.labels.matching import SampledPosts, VerdictLog
 ORDER = "SipHash-2-4 of the ids, keyed by purpose, seed and scores"
 
 _STUDY = 16  # bytes
+
+# The column of a learned order that has the ranks in the order of the search.
+BEFORE = "rank_before"
 
 
 class PlanOptions(TypedDict, total=False):
@@ -266,13 +269,16 @@ def model_of(results: Path) -> dict[str, str] | None:
         return None
 
 
-def learned_from(results: Path) -> list[str]:
-    """The posts whose labels made the order, if the file next to the results names them."""
+def learned_from(results: Path) -> list[str] | None:
+    """The posts whose labels made the order, which the file next to the results names.
+
+    None for a learned order without that file: the label of any post may have made it.
+    """
     try:
         meta: Any = result_meta(results)
         return list(map(str, meta["feedback"]["learned_from"]))
     except (InputError, KeyError, TypeError):
-        return []
+        return None if BEFORE in column_names(results) else []
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
