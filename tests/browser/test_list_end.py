@@ -71,6 +71,29 @@ def test_the_list_ends_where_it_is_told_and_handing_over_says_the_same(
     assert page.complaints == []
 
 
+def test_what_is_no_number_is_refused_until_a_right_one_comes(
+    served_project, open_page
+):
+    served, _ = served_project
+    page = open_page(served)
+    page.goto(served.base + "posts")
+    choose(page, "posts", "40")
+    wrong = (("relevance", "half"), ("posts", ""), ("score", "9"))
+    for posts, (by, value) in enumerate(wrong, 40):
+        choose(page, by, value)
+        page.locator("#problem", has_text="expected a").wait_for()
+        assert above(page) == posts
+        choose(page, "posts", str(posts + 1))
+        until(page, "document.querySelector('#problem').hidden")
+    # A list without a post has a short score, and no share of relevant posts.
+    choose(page, "posts", "0")
+    until(page, "document.querySelector('#above').value.startsWith('0 posts')")
+    assert "of these posts" not in page.locator("#whose").inner_text()
+    page.get_by_label("The list ends by").select_option("score")
+    score = page.get_by_label("Threshold as a number").input_value()
+    assert re.fullmatch(r"\d\.\d{1,6}", score)
+
+
 @pytest.mark.slow
 def test_relevant_posts_that_the_list_leaves_out_are_counted(served_project, open_page):
     served, folder = served_project

@@ -3,8 +3,19 @@
 import pytest
 from served import begun
 from steps import until
+from tests.commands import siamese_news
 
 WIDTHS = (360, 390)
+# Numbers in tables of which a part is on the next line.
+_BROKEN = """(cells) => [...document.querySelectorAll(cells)].flatMap((cell) => {
+  const text = [...cell.childNodes].find((node) => node.nodeType === 3);
+  return [...(text?.textContent ?? '').matchAll(/\\d[\\d.,]*/g)].filter((number) => {
+    const range = document.createRange();
+    range.setStart(text, number.index);
+    range.setEnd(text, number.index + number[0].length);
+    return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1;
+  }).map(([number]) => number);
+})"""
 # The right edge of each cell, and of what shows it: the window, or a box that scrolls.
 _EDGES = """() => [...document.querySelectorAll('.descent:not(.wide) th, main > section th')].map(
   (cell) => [cell.textContent, cell.getBoundingClientRect().right,
@@ -50,4 +61,28 @@ def test_the_columns_of_a_certificate_fit(certified, visit, width):
     edges = page.evaluate(_EDGES)
     assert [name for name, *_ in edges].count("Passed") == 2
     assert [name for name, right, seen in edges if right > seen + 0.5] == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("width", (*WIDTHS, 1280))
+def test_no_number_of_the_answers_to_a_reviewer_is_broken(
+    certified, open_page, visit, width
+):
+    served, folder = certified
+    page = open_page(served, viewport={"width": width, "height": 900})
+    page.goto(f"{served.base}decide")
+    assert page.locator("#answers td").count() > 20
+    assert page.evaluate(_BROKEN, "td") == []
+    until(page, "document.documentElement.scrollWidth <= innerWidth")
+    search = folder / "searches" / "1"
+    report = folder / "report.html"
+    done = siamese_news(
+        *("report", "--results", search / "results.parquet", "--out", report),
+        *("--certificate", search / "sheet.certificate.json"),
+    )
+    assert done.returncode == 0, done.stderr
+    page = visit(report, viewport={"width": width, "height": 900})
+    assert page.locator(".review td").count() > 20
+    assert page.evaluate(_BROKEN, ".review td") == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

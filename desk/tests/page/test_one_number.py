@@ -9,8 +9,32 @@ import pytest
 from served import begun
 from tests.commands import siamese_news
 
+from siamese_news.errors import InputError
 from siamese_news_desk.decide.plan.population import score_text
 from siamese_news_desk.labels.journal import LabelJournal
+from siamese_news_desk.page.requests import count_in
+
+
+@pytest.mark.parametrize(
+    ("typed", "posts"),
+    [
+        ("1,401", 1401),
+        ("12.753", 12_753),
+        ("1 000 000", 10**6),
+        ("664", 664),
+        (2.9, 2),
+        (1.125, 1),
+        ("0.500", 0),
+    ],
+)
+def test_a_number_of_posts_is_read_as_the_page_prints_it(typed, posts):
+    assert count_in(typed, "the number") == posts
+
+
+@pytest.mark.parametrize("typed", ["1,40", "abc", "", "1,401 posts"])
+def test_what_is_no_number_of_posts_is_refused(typed):
+    with pytest.raises(InputError, match="expected a number"):
+        count_in(typed, "the number")
 
 
 @pytest.fixture(scope="module")

@@ -291,7 +291,7 @@ class Certificate(_Planned[Certification]):
 
         If nothing is certified, it is above all scores, so that only labeled posts are in the list.
         """
-        above_all = float(np.nextafter(self.opened().population.scores[0], np.inf))
+        above_all = self._project.load_results().least_score("posts", 0)
         return [
             above_all if claim.threshold is None else claim.threshold
             for claim in self.findings().claims

@@ -181,8 +181,9 @@ def list_end(desk: Desk) -> dict[str, Any]:
             if results.labels
             else "Estimated from other pools; your labels make it your own."
         )
-        share = float(results.relevance[:size].mean()) if size else 0.0
-        labels = labels_for_precision(_PRECISION, size, share, _ERROR) if size else None
+    if results.known and not unknown and size:
+        share = float(results.relevance[:size].mean())
+        labels = labels_for_precision(_PRECISION, size, share, _ERROR)
         detail += (
             # Replayed: ``python -m benchmarks.labels_ahead``.
             f" If it is right, a certificate of a precision of {_PRECISION} needs about "

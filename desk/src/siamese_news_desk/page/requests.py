@@ -28,6 +28,7 @@ CAPS = {
 
 _BODY_CAP = 4 * 2**20  # bytes of a request that is not an upload
 _SPARE = 2**30  # bytes of the disk that an upload leaves free
+_GROUPED = re.compile(r"[1-9]\d{0,2}(?:[,.'’\s]\d{3})+")
 
 
 async def body_of(request: Request) -> dict[str, Any]:
@@ -125,7 +126,12 @@ def ids_in(text: str) -> set[str]:
 
 
 def count_in(value: Any, name: str) -> int:
-    """A whole number up to a billion, with either sign; a fraction is cut off."""
+    """A whole number up to a billion, with either sign; a fraction is cut off.
+
+    Thousands may be apart: ``1,401`` and ``1.401`` are a number of posts as a person types it.
+    """
+    if isinstance(value, str) and _GROUPED.fullmatch(value):
+        value = re.sub(r"\D", "", value)
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -158,9 +158,8 @@ class Results:
             # Posts of an unknown relevance may be between those that have one.
             size = int(np.flatnonzero(self.relevance >= value).max(initial=-1)) + 1
         size = min(max(size, 0), len(self))
-        return float(
-            self.scores[size - 1] if size else np.nextafter(self.scores[0], np.inf)
-        )
+        # Scores have six decimals.
+        return float(self.scores[size - 1] if size else round(self.scores[0] + 1e-6, 6))
 
     def posts(self, ranks: Iterable[int]) -> list[ReportPost]:
         """The posts at these ranks, in their order."""

@@ -284,9 +284,7 @@ class _Chunks:
         return self._checked(data)
 
     def _checked(self, data: bytes) -> bytes:
-        bare = data
-        if b"\\" in data:
-            bare = data.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+        bare = data.replace(b"\\\\", b"__").replace(b'\\"', b"__")
         parts = bare.split(b'"')
         outside = b" ".join(parts[1 if self._quoted else 0 :: 2])
         opens = outside.count(b"[") + outside.count(b"{")

@@ -171,10 +171,11 @@ def _from_comment_downloader(record: Record) -> Converted:
 def _from_ytdlp(comment: Record) -> Converted:
     """A comment, or a reply: its `parent` is another comment, and not ``root``."""
     post_id = id_value(comment["id"], "id")
-    if comment.get("text") is None:
-        text = without_html(text_value(comment["html"], "html"))
-    else:
-        text = text_value(comment["text"], "text")
+    text = (
+        without_html(text_value(comment["html"], "html"))
+        if comment.get("text") is None
+        else text_value(comment["text"], "text")
+    )
     page = comment.get(CONTEXT) or {}
     video = page.get("id")
     address = str(page.get("webpage_url"))

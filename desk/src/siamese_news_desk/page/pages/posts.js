@@ -32,6 +32,7 @@ if (list) {
   };
   const ends = async (row) => {
     ending = await send("/api/threshold", row);
+    problem("");
     show();
     if (controls.elements.above.checked) reload();
   };
@@ -56,9 +57,7 @@ if (list) {
   cut.addEventListener("input", () => choose(Number(cut.value)));
   by.addEventListener("change", show);
   number.addEventListener("change", () => {
-    const value = number.value.trim().replace(",", ".");
-    if (value === "" || Number.isNaN(Number(value))) show();
-    else ends({ by: by.value, threshold: value }).catch(show);
+    ends({ by: by.value, threshold: number.value.trim() }).catch(show);
   });
   const drag = (event) => {
     const box = chart.getBoundingClientRect();
