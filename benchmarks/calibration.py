@@ -34,6 +34,7 @@ from scipy import special
 from scipy.optimize import minimize
 
 from benchmarks.calibration_pools import Shape, shapes
+from benchmarks.printed_table import print_origin
 from siamese_news.data.records import Post
 from siamese_news.model.calibration import (
     LEAST_NEAR,
@@ -54,7 +55,6 @@ from siamese_news.text.languages import BACKGROUND, language_of_seed
 from siamese_news.utils.checksums import write_sums
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
-from siamese_news.utils.provenance import provenance
 
 Floats = NDArray[np.float64]
 
@@ -477,6 +477,12 @@ def write_table(table: Calibration, folder: Path) -> None:
     write_sums(folder)
 
 
+def read_pools(cache: Path) -> list[Scored]:
+    """The scored pools in the file of ``--cache``."""
+    pools: list[Scored] = pickle.loads(cache.read_bytes())
+    return pools
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Print the tables left out, and write the table of all if that is asked for."""
     parser = argparse.ArgumentParser(
@@ -487,7 +493,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--write", action="store_true", help="into the model's folder")
     given = parser.parse_args(arguments)
     if given.cache is not None and given.cache.exists():
-        pools: list[Scored] = pickle.loads(given.cache.read_bytes())
+        pools = read_pools(given.cache)
     else:
         model = open_model(given.model)
         assert isinstance(model, TextModel)
@@ -506,10 +512,7 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"\n{json.dumps(table.plain())}")
     if given.write:
         write_table(table, given.model)
-    about = provenance()
-    print(
-        about["command"], about["date"], about["revision"], about["machine"], sep=" · "
-    )
+    print_origin()
 
 
 if __name__ == "__main__":

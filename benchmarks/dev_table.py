@@ -17,14 +17,13 @@ import numpy as np
 from benchmarks.dev_collections import big_pools, labeled_pools
 from benchmarks.dev_pools import shared_dev_pools
 from benchmarks.pools import Pool, Score, evaluate_pools
+from benchmarks.printed_table import print_table
 from siamese_news.data.records import Article
 from siamese_news.lexical_head.options import TermOptions
 from siamese_news.model.loading import AnyModel, ExternalModel, open_model
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.scoring.rivals import rival_weights
 from siamese_news.search.seeds import MILLION, Seeds
-from siamese_news.utils.markdown import markdown_table
-from siamese_news.utils.provenance import provenance
 
 ROWS: dict[str, dict[str, Any]] = {
     "all": {},
@@ -148,11 +147,7 @@ def main(arguments: list[str] | None = None) -> None:
             {"scores": name, **values, "mean": f"{np.mean(list(figures.values())):.4f}"}
         )
         print(rows[-1], flush=True)
-    print(markdown_table(rows))
-    about = provenance()
-    print(
-        about["command"], about["date"], about["revision"], about["machine"], sep=" · "
-    )
+    print_table(rows)
 
 
 if __name__ == "__main__":

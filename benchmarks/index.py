@@ -25,7 +25,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import machine
-from benchmarks.scan import LAUNCH, SHIPPED, invented
+from benchmarks.processes import SIAMESE_NEWS, measured
+from benchmarks.scan import SHIPPED, invented
 from siamese_news.search.index.array_files import Table, TableRows
 from siamese_news.search.index.manifest import Manifest
 from siamese_news.utils.files import file_sha256
@@ -45,32 +46,6 @@ def articles(folder: Path, words: list[str]) -> list[Path]:
         paths.append(folder / f"seed{number}.txt")
         paths[-1].write_text(" ".join(words[pick] for pick in picks))
     return paths
-
-
-def command(*arguments: object, threads: int = 1) -> tuple[float, float, int]:
-    """Seconds of the processor and of the clock, and peak bytes, of a command."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    started = time.perf_counter()
-    job = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            LAUNCH,
-            sys.executable,
-            "-m",
-            "siamese_news",
-            *map(str, arguments),
-        ],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": str(threads)},
-    )
-    if job.returncode:
-        raise SystemExit(job.stderr)
-    seconds = time.perf_counter() - started
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return used, seconds, int(job.stdout.split()[-1]) * 1024
 
 
 def sizes(index: Path, posts: int) -> dict[str, float]:
@@ -184,7 +159,9 @@ def measure(folder: Path, arguments: argparse.Namespace) -> None:
         with corpus.open("wb") as stream:
             stream.writelines(invented(posts, words))
     if not index.exists():
-        used, seconds, peak = command("index", "--posts", corpus, "--out", index)
+        used, seconds, peak, _ = measured(
+            *SIAMESE_NEWS, "index", "--posts", corpus, "--out", index
+        )
         got = f"{used:,.0f} s of the processor ({seconds:,.0f} s), {peak / 1e6:,.0f} MB"
         line("build", got, used * 1e7 / posts, "build")
     files = sizes(index, posts)
@@ -229,12 +206,16 @@ def measure(folder: Path, arguments: argparse.Namespace) -> None:
     forgotten(index)
     out = folder / "asked.jsonl"
     ask = ["rank", "--articles", *seeds, "--out", out, "--force"]
-    used, seconds, peak = command(*ask, "--index", index, threads=threads)
+    used, seconds, peak, _ = measured(
+        *SIAMESE_NEWS, *ask, "--index", index, threads=threads
+    )
     got = f"{used:.2f} s of the processor ({seconds:.1f} s), {peak / 1e6:,.0f} MB"
     line("cold, the whole command", got, seconds if threads > 1 else used, "cold")
     if arguments.scan and arguments.copies == 1:
         answer = out.read_bytes()
-        used, seconds, peak = command(*ask, "--posts", corpus, threads=threads)
+        used, seconds, peak, _ = measured(
+            *SIAMESE_NEWS, *ask, "--posts", corpus, threads=threads
+        )
         same = "the same bytes" if out.read_bytes() == answer else "ANOTHER ANSWER"
         print(
             f"| scan of the same posts | {used:.0f} s of the processor ({seconds:.0f} s) | {same} |"

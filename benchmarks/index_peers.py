@@ -22,6 +22,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from benchmarks.processes import measured
+
 TOP = 1000
 ADDED = 10_000
 SEEDS = 14
@@ -149,21 +151,6 @@ def step(name: str, engine: str, folder: Path, source: Path, out: Path) -> None:
         action(folder, ((post["id"], post["text"]) for post in posts))
 
 
-def cpu(arguments: Sequence[Any]) -> float:
-    """CPU seconds of a process of Python."""
-    from benchmarks.real_posts import LAUNCH
-
-    done = subprocess.run(
-        [sys.executable, "-c", LAUNCH, sys.executable, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    return float(done.stdout.split()[-2])
-
-
 def of_engine(engine: str) -> Callable[..., list[Any]]:
     """The command of a step of an engine."""
 
@@ -238,19 +225,23 @@ def figures(
 
     index, judged, out = folder / "index", folder / "judged", folder / "out"
     cells: dict[str, Any] = {}
-    cells["build, s"] = cpu(command("build", index, folder / "posts.jsonl", out))
+    cells["build, s"] = measured(
+        *command("build", index, folder / "posts.jsonl", out)
+    ).cpu
     size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())
     cells["MB"] = size / 1e6
-    cells["one seed, s"] = cpu(command("search", index, folder / "seed.jsonl", out))
-    cells[f"{SEEDS} seeds, s"] = cpu(
-        command("search", index, folder / "seeds.jsonl", out)
-    )
+    cells["one seed, s"] = measured(
+        *command("search", index, folder / "seed.jsonl", out)
+    ).cpu
+    cells[f"{SEEDS} seeds, s"] = measured(
+        *command("search", index, folder / "seeds.jsonl", out)
+    ).cpu
     if can_add:
-        cells[f"add {ADDED:,}, s"] = cpu(
-            command("add", index, folder / "more.jsonl", out)
-        )
-    cpu(command("build", judged, folder / "signal1m.jsonl", out))
-    cpu(command("search", judged, folder / "articles.jsonl", out))
+        cells[f"add {ADDED:,}, s"] = measured(
+            *command("add", index, folder / "more.jsonl", out)
+        ).cpu
+    measured(*command("build", judged, folder / "signal1m.jsonl", out))
+    measured(*command("search", judged, folder / "articles.jsonl", out))
     collection = open_source("signal1m")
     run = {
         id: {post: -float(rank) for rank, post in enumerate(posts)}

@@ -19,10 +19,9 @@ from benchmarks.dev_collections import labeled_pools
 from benchmarks.dev_pools import pair_pool
 from benchmarks.dev_table import dev_figures
 from benchmarks.pools import Pool, evaluate_pools
+from benchmarks.printed_table import print_table
 from siamese_news.data.sources import open_source
 from siamese_news.model.loading import open_model
-from siamese_news.utils.markdown import markdown_table
-from siamese_news.utils.provenance import provenance
 
 _LETTERS = "aeioubcdfghjklmnpqrstvwxyz"
 _OTHERS = "oaeuiknlmpqrstvwxyzbcdfghj"
@@ -99,11 +98,7 @@ def main() -> None:
             figures = {name: f"{own[pool.name]:.3f}" for name, own in found.items()}
             rows.append({"language": kind, "pool": pool.name, **figures})
             print(rows[-1], flush=True)
-    print(markdown_table(rows))
-    about = provenance()
-    print(
-        about["command"], about["date"], about["revision"], about["machine"], sep=" · "
-    )
+    print_table(rows)
 
 
 if __name__ == "__main__":

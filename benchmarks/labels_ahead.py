@@ -16,7 +16,6 @@ them chose anything of what is judged here:
 """
 
 import argparse
-import pickle
 from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
@@ -25,12 +24,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.calibration import Scored, fitted
+from benchmarks.calibration import Scored, fitted, read_pools
+from benchmarks.printed_table import print_table
 from benchmarks.replay import generator_of, random_order, tables_of
 from benchmarks.twenty_labels import by_labels
 from siamese_news.data.label_map import Mapped
-from siamese_news.utils.markdown import markdown_table
-from siamese_news.utils.provenance import provenance
 from siamese_news_desk.decide.bounds.descent import UNKNOWN, descend, likely_labels
 from siamese_news_desk.decide.bounds.hypergeometric import labels_for_precision
 from siamese_news_desk.decide.own_relevance import FEWEST
@@ -157,7 +155,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--draws", type=int, default=2, help="plans of each list")
     given = parser.parse_args(arguments)
-    pools: list[Scored] = pickle.loads(given.cache.read_bytes())
+    pools = read_pools(given.cache)
     rows = []
     for sentence, of_kinds in sorted(forecasts(pools, given.draws).items()):
         by_kind: dict[str, list[Forecast]] = defaultdict(list)
@@ -165,11 +163,7 @@ def main(arguments: list[str] | None = None) -> None:
             by_kind[kind].append(forecast)
             by_kind["all"].append(forecast)
         rows += [row_of(sentence, *item) for item in by_kind.items()]
-    print(markdown_table(rows))
-    about = provenance()
-    print(
-        about["command"], about["date"], about["revision"], about["machine"], sep=" · "
-    )
+    print_table(rows)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.leaderboard.systems import NGrams
+from benchmarks.printed_table import print_table
 from benchmarks.second_look import average_precision
 from siamese_news.data.records import Article
 from siamese_news.data.sources import open_source
@@ -33,8 +34,6 @@ from siamese_news.model.text_model import TextModel
 from siamese_news.scoring import observe_all, open_scorer, surface
 from siamese_news.scoring.rivals import rival_weights
 from siamese_news.search.seeds import MILLION, Seeds
-from siamese_news.utils.markdown import markdown_table
-from siamese_news.utils.provenance import provenance
 
 Floats = NDArray[np.float64]
 
@@ -153,11 +152,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 )
         rows.append(row)
         print(row, flush=True)
-    print(f"\n{markdown_table(rows)}")
-    about = provenance()
-    print(
-        about["command"], about["date"], about["revision"], about["machine"], sep=" · "
-    )
+    print()
+    print_table(rows)
 
 
 if __name__ == "__main__":

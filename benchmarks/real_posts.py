@@ -11,8 +11,6 @@ import json
 import os
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import machine
+from benchmarks.processes import SIAMESE_NEWS, measured
 from benchmarks.speed_history import write_revision
 from siamese_news.data.articles import read_articles
 from siamese_news.data.readers import open_posts
@@ -32,13 +31,6 @@ ACCEPTED = 211  # posts whose keywords are asked for
 FEW = 100_000  # of which all are kept
 EMOJI = range(0x1F300, 0x1FB00)
 # A process counts the memory of the process that started it, so a small one has to.
-LAUNCH = """
-import resource, subprocess, sys
-done = subprocess.run(sys.argv[1:])
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(used.ru_utime + used.ru_stime, used.ru_maxrss)
-sys.exit(done.returncode)
-"""
 
 
 def texts(data: Path) -> Iterator[str]:
@@ -80,24 +72,6 @@ def described(posts: Sequence[str]) -> str:
     return (
         f"{unknown:.1%} of the content words are outside the vocabulary; {with_signs}"
     )
-
-
-def measured(command: Sequence[Any], source: Path | None) -> tuple[float, int]:
-    """CPU seconds and peak bytes of a command, of this revision or of the `src` of another."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    if source is not None:
-        environment["PYTHONPATH"] = str(source)
-    python = [sys.executable, "-m", "siamese_news"]
-    done = subprocess.run(
-        [sys.executable, "-c", LAUNCH, *python, *map(str, command)],
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    seconds, peak = done.stdout.split()[-2:]
-    return float(seconds), int(peak) * 1024
 
 
 def commands(folder: Path, posts: int) -> Iterator[tuple[str, list[Any], Path]]:
@@ -152,20 +126,23 @@ def main() -> None:
         article = read_articles([data / "crisislex-boston" / "queries.jsonl.gz"])[0]
         (folder / "story.txt").write_text(article.full_text, encoding="utf-8")
         print(f"{machine()}; seed 0; real words: {described(real[:FEW])}\n")
-        sources: dict[str, Path | None] = {here: None}
+        of_source: dict[str, dict[str, str]] = {here: {}}
         if arguments.since:
             older = write_revision(arguments.since, folder / "older")
-            sources = {arguments.since: older, here: None}
+            of_source = {arguments.since: {"PYTHONPATH": str(older)}, here: {}}
         print(
-            f"| real words | {' | '.join(f'{s}: CPU s, MB' for s in sources)} | same bytes |"
+            f"| real words | {' | '.join(f'{s}: CPU s, MB' for s in of_source)} | same bytes |"
         )
-        print("|---|" + "---:|" * (len(sources) + 1))
+        print("|---|" + "---:|" * (len(of_source) + 1))
         for what, command, out in commands(folder, arguments.posts):
-            cells: dict[str, list[tuple[float, int]]] = {name: [] for name in sources}
+            cells: dict[str, list[tuple[float, int]]] = {name: [] for name in of_source}
             written = set()
             for _ in range(arguments.turns):
-                for name, source in sources.items():
-                    cells[name].append(measured(command, source))
+                for name in of_source:
+                    done = measured(
+                        *SIAMESE_NEWS, *command, environment=of_source[name]
+                    )
+                    cells[name].append((done.cpu, done.peak))
                     written.add(out.read_bytes())
             texts_of_cells = [
                 f"{statistics.median(seconds for seconds, _ in runs):.1f}, "

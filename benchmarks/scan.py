@@ -9,11 +9,7 @@ aggregation and histogram.
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,6 +17,7 @@ import numpy as np
 
 import siamese_news
 from benchmarks.measure import machine, side_by_side
+from benchmarks.processes import SIAMESE_NEWS, measured
 from siamese_news.data.records import Article
 from siamese_news.model import BLOCK
 from siamese_news.search.histogram import ScoreCounts
@@ -43,12 +40,6 @@ SIGNS = {
 }
 """What ends a post, and the share of posts."""
 # A process counts the memory of the one that started it, so a small one has to start it.
-LAUNCH = """
-import resource, subprocess, sys
-done = subprocess.run(sys.argv[1:])
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-sys.exit(done.returncode)
-"""
 
 
 def made_word(rank: int, words: Sequence[str]) -> str:
@@ -117,27 +108,9 @@ def filtered(
     )
     command = ["filter", "--model", model, "--articles", article, "--posts", corpus]
     command += ["--threshold", threshold, "--out", folder / "out.jsonl"]
-    started = time.perf_counter()
-    job = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            LAUNCH,
-            sys.executable,
-            "-m",
-            "siamese_news",
-            *map(str, command),
-        ],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    seconds = time.perf_counter() - started
-    if job.returncode:
-        raise SystemExit(job.stderr)
+    _, seconds, peak, errors = measured(*SIAMESE_NEWS, *command)
     corpus.unlink()
-    last_line = job.stderr.strip().splitlines()[-1].partition(": ")[2]
-    return seconds, int(job.stdout.split()[-1]) * 1024, last_line
+    return seconds, peak, errors.strip().splitlines()[-1].partition(": ")[2]
 
 
 def scan_alone() -> dict[str, float]:

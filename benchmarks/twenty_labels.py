@@ -15,7 +15,6 @@ relevant.
 """
 
 import argparse
-import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.calibration import Scored, fitted
+from benchmarks.calibration import Scored, fitted, read_pools
+from benchmarks.printed_table import print_table
 from siamese_news.data.label_map import Mapped
-from siamese_news.utils.markdown import markdown_table
-from siamese_news.utils.provenance import provenance
 from siamese_news_desk.decide.own_relevance import (
     FEWEST,
     LABELS,
@@ -165,12 +163,8 @@ def main(arguments: list[str] | None = None) -> None:
         help="shares of the relevant and of the other posts that it calls relevant",
     )
     given = parser.parse_args(arguments)
-    pools: list[Scored] = pickle.loads(given.cache.read_bytes())
-    print(markdown_table(measured(pools, given.draws, given.machine)))
-    about = provenance()
-    print(
-        about["command"], about["date"], about["revision"], about["machine"], sep=" · "
-    )
+    pools = read_pools(given.cache)
+    print_table(measured(pools, given.draws, given.machine))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ from benchmarks.students import Encode, Vectors, encoded_pools, quality
 from siamese_news.data.sources import open_source
 from siamese_news.encoders import BagEncoder, WhitenedEncoder
 from siamese_news.model import Model
-from siamese_news.training.teacher import first_words, teacher_vectors
+from siamese_news.model.loading import first_words
+from siamese_news.training.teacher import teacher_vectors
 from siamese_news.utils.files import write_json
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance

@@ -6,38 +6,17 @@ should have a core for each worker, and no other work; each process computes on 
 
 import argparse
 import os
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import machine
+from benchmarks.processes import SIAMESE_NEWS, measured
 from benchmarks.real_posts import row, texts
 from siamese_news.data.articles import read_articles
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
-
-
-def clocked(command: Sequence[Any]) -> float:
-    """Seconds on the clock of a command.
-
-    Raises:
-        SystemExit: it failed; the message is its own.
-    """
-    started = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-m", "siamese_news", *map(str, command)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    return time.monotonic() - started
 
 
 def main() -> None:
@@ -64,7 +43,7 @@ def main() -> None:
             (f"{arguments.workers} workers", ["--workers", arguments.workers]),
         ):
             out = folder / f"{len(rows)}.jsonl"
-            seconds = clocked([*search, *options, "--out", out])
+            seconds = measured(*SIAMESE_NEWS, *search, *options, "--out", out).seconds
             written = out.read_bytes()
             if not rows:
                 seconds_of_one = seconds

@@ -14,13 +14,14 @@ from typing_extensions import override
 from models.distillation.corpus import read_corpus, read_texts, student_texts
 from siamese_news.data.samplers import BatchSampler
 from siamese_news.errors import InputError
+from siamese_news.model.loading import first_words
 from siamese_news.model.siamese import Model
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.training.build import fingerprint
 from siamese_news.training.datamodule import Batches, DataOptions, SiameseDataModule
-from siamese_news.training.teacher import first_words, teacher_vectors
+from siamese_news.training.teacher import teacher_vectors
 
 log = logging.getLogger(__name__)
 

@@ -75,7 +75,7 @@ def test_a_sweep_says_what_was_swept_and_another_one_does_not_get_its_results(tm
     single = train(tmp_path, "encoder=cnn", "hydra.run.dir=sweep/0")
     assert (
         single.returncode == 2
-        and "encoder._target_ (siamese_news.encoders.BagE" in single.stdout
+        and 'encoder._target_ ("siamese_news.encoders.BagE' in single.stdout
     )
     assert results == {
         path: path.read_bytes() for path in (tmp_path / "sweep").glob("*/row.json")

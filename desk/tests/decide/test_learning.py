@@ -330,7 +330,7 @@ def test_each_text_is_read_once_and_its_vector_is_that_of_the_star(monkeypatch):
     found = words.vectors(np.array([0, 2])).toarray()
     np.testing.assert_allclose(found[[0, 2]], expected, atol=1e-6)
     assert not found[1].any()
-    monkeypatch.setattr(learning_views, "_star", None)
+    monkeypatch.setattr(learning_views, "shipped_star", None)
     np.testing.assert_array_equal(words.vectors(np.array([0, 2])).toarray(), found)
 
 

@@ -12,8 +12,8 @@ from siamese_news.utils.checked_json import fitting
 from siamese_news_desk.decide.checking import (
     STATED,
     check_certificate,
-    differences,
     sheets_of_certificate,
+    wrong_fields,
 )
 from siamese_news_desk.decide.plan.plan_fields import PLANS, Charge
 from siamese_news_desk.decide.plan.sealed_files import (
@@ -139,7 +139,7 @@ def test_every_altered_statement_of_a_certificate_is_found(certified, share):
     with sheets_of_certificate(path, content) as sheets:
         labels = read_labels(sheets, work.sampled)
     claims = work.claims(labels)
-    assert differences(content, work, labels, claims) == []
+    assert wrong_fields(content, work, labels, claims) == []
     believed = []
     for place, value in [*altered[share], (("claims", 0, "promise"), "certain")]:
         changed = json.loads(path.read_text())
@@ -152,7 +152,7 @@ def test_every_altered_statement_of_a_certificate_is_found(certified, share):
                 pass
         except InputError:
             continue
-        if not differences(changed, work, labels, claims):
+        if not wrong_fields(changed, work, labels, claims):
             believed.append((place, value))
     assert [place for place, _ in believed] == []
 

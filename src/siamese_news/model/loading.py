@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from os import PathLike
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from siamese_news.model.folder import (
 from siamese_news.model.foreign import library_errors, open_foreign
 from siamese_news.model.star_model import StarModel
 from siamese_news.model.table import TableModel
-from siamese_news.model.text_model import PRETRAINED, TextModel
+from siamese_news.model.text_model import PRETRAINED, STAR, TextModel
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.checked_json import read_object
 from siamese_news.utils.extras import needs
@@ -82,7 +82,7 @@ class ExternalModel:
         texts = [texts] if isinstance(texts, str) else texts
         check_texts(texts, f"encode_{side}")
         if side == "articles":
-            texts = [first_words(text) for text in texts]
+            texts = first_words(texts)
         encode = getattr(self._model, method, self._model.encode)
         with library_errors(self.folder):
             vectors = np.array(encode(list(texts), show_progress_bar=False), np.float32)
@@ -93,9 +93,15 @@ class ExternalModel:
         return vectors / np.where(lengths > 0, lengths, 1.0)
 
 
-def first_words(text: str) -> str:
-    """The beginning of an article, which such a model reads."""
-    return " ".join(text.split()[:ARTICLE_WORDS])
+def first_words(texts: Sequence[str], words: int = ARTICLE_WORDS) -> list[str]:
+    """The beginnings of articles, which a transformer reads."""
+    return [" ".join(text.split()[:words]) for text in texts]
+
+
+@cache
+def shipped_star() -> TextModel:
+    """The star, which a process opens once: its weights take a tenth of a second to read."""
+    return model_of(STAR)
 
 
 def folder_hash(folder: Path) -> str:

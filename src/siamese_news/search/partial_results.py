@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from siamese_news.errors import InputError
+from siamese_news.utils.checked_json import brief_json, differences
 from siamese_news.utils.files import is_stream
 
 
@@ -90,25 +91,11 @@ def check_job(
     path: Path, job: Mapping[str, Any], mine: Mapping[str, Any], remedy: str
 ) -> None:
     """Check that the earlier job that left a file or folder is this run's."""
-    if mismatch := difference(job, json.loads(json.dumps(dict(mine)))):
+    for path_of_value, saved, current in differences(
+        job, json.loads(json.dumps(dict(mine)))
+    ):
         raise InputError(
-            f"{path}: was made with other settings ({mismatch}); continue with the same command and "
-            f"files, or {remedy}"
+            f"{path}: was made with other settings ({path_of_value.rpartition('.')[2]}: "
+            f"{brief_json(saved)} there, {brief_json(current)} here); continue with the same "
+            f"command and files, or {remedy}"
         )
-
-
-def difference(job: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
-    """The first difference between an earlier job and this run's; empty for none."""
-    for name, value in mine.items():
-        earlier = job.get(name)
-        if isinstance(earlier, Mapping) and isinstance(value, Mapping):
-            if inner := difference(earlier, value):
-                return inner
-        elif earlier != value:
-            return f"{name}: {_short(earlier)} there, {_short(value)} here"
-    return ""
-
-
-def _short(value: Any) -> str:
-    text = "not set" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -17,7 +17,7 @@ it by the same rule, on its differences of cosine and density.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from zlib import crc32
 
@@ -36,6 +36,7 @@ from siamese_news.model.loading import (
     is_cross_encoder,
     library_of,
     model_of,
+    shipped_star,
 )
 from siamese_news.model.text_model import STAR, TextModel
 from siamese_news.scoring import rules
@@ -313,7 +314,7 @@ class _Vectors:
     def _model(self) -> TextModel | ExternalModel:
         # The star takes a fifth of the memory of a search, which needs it last.
         if self._folder == STAR:
-            return _shipped_star()
+            return shipped_star()
         return (ExternalModel if library_of(self._folder) else model_of)(self._folder)
 
     def of_articles(self, texts: Sequence[str]) -> Floats:
@@ -339,12 +340,6 @@ class _Vectors:
 
         # Lists have many posts in common; no text is split into words twice.
         return self._store.of(list(map(hash, texts)), encoded)
-
-
-@cache
-def _shipped_star() -> TextModel:
-    """The star, which a process opens once: its weights take a tenth of a second to read."""
-    return model_of(STAR)
 
 
 Similar = Callable[[Sequence[str], Sequence[str]], NDArray[np.floating]]
@@ -376,7 +371,9 @@ def _pairs(folder: Path) -> Similar:
         return scores.reshape(-1, 1)
 
     def similar(articles: Sequence[str], posts: Sequence[str]) -> NDArray[np.floating]:
-        pairs = [(first_words(article), post) for article in articles for post in posts]
+        pairs = [
+            (beginning, post) for beginning in first_words(articles) for post in posts
+        ]
         names = ["\0".join(pair) for pair in pairs]
         scores = cached_values(_CACHE, folder, names, pairs, predicted)
         return scores.reshape(len(articles), len(posts))

@@ -1,7 +1,7 @@
 """One training job: what its task reads, and whether its folder holds its result already."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from omegaconf import OmegaConf
 
 from siamese_news.errors import InputError
 from siamese_news.training.launch import is_first_process
+from siamese_news.utils.checked_json import brief_json, differences
 from siamese_news.utils.files import atomic_write
 
 ROW = "row.json"
@@ -94,13 +95,11 @@ def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
 def _check_same(
     begun: Any, config: Any, prefix: str, may_differ: Collection[str]
 ) -> None:
-    saved_values = dict(_leaves(begun))
-    current_values = dict(_leaves(config))
+    inside = tuple(f"{name}." for name in (*_SAME_RESULT, *may_differ))
     differing = [
-        f"{key} ({saved_values.get(key)} there, {current_values.get(key)} here)"
-        for key in {**saved_values, **current_values}
-        if saved_values.get(key) != current_values.get(key)
-        and not any(key == name or key.startswith(f"{name}.") for name in may_differ)
+        f"{key} ({brief_json(saved)} there, {brief_json(current)} here)"
+        for key, saved, current in differences(begun, config)
+        if not f"{key}.".startswith(inside)
     ]
     if differing:
         count_of_more = (
@@ -127,14 +126,3 @@ def read_row(path: Path) -> dict[str, Any]:
             "one and run the job again"
         )
     return row
-
-
-def _leaves(config: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of a configuration by their dotted keys, without those that change no result."""
-    if key in _SAME_RESULT:
-        return
-    if isinstance(config, Mapping):
-        for name, value in config.items():
-            yield from _leaves(value, f"{key}.{name}" if key else str(name))
-    else:
-        yield key, config

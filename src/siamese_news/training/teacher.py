@@ -12,6 +12,7 @@ import torch
 from siamese_news.errors import InputError
 from siamese_news.model.cached import cached_values
 from siamese_news.model.foreign import open_foreign
+from siamese_news.model.loading import first_words
 from siamese_news.training.schema import Count
 from siamese_news.utils.processor import warn_of_slow_bfloat16
 
@@ -70,11 +71,6 @@ def taught(
         [*cut, *posts], source=options["source"], bf16=options["bf16"]
     )
     return vectors[: len(cut)], vectors[len(cut) :]
-
-
-def first_words(texts: Sequence[str], words: int) -> list[str]:
-    """The first words of each text, which a teacher reads."""
-    return [" ".join(text.split()[:words]) for text in texts]
 
 
 def _find(source: str) -> Path:

@@ -20,7 +20,11 @@ T = TypeVar("T")
 # How many, or how many bytes.
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
+#: In the place of a value that one of two objects lacks.
+MISSING = object()
+
 _CHECKSUM = b', "crc32": '
+_BRIEF = 80  # characters of a value in a message
 
 
 def fitting(value: Any, kind: type[T]) -> T:
@@ -73,6 +77,41 @@ def inner_pairs(value: Any) -> Iterator[tuple[str, Any]]:
             yield from item.items()
         if isinstance(item, Mapping | list | tuple):
             inside += item.values() if isinstance(item, Mapping) else item
+
+
+def differences(
+    earlier: Any, later: Any, path: str = ""
+) -> Iterator[tuple[str, Any, Any]]:
+    """The dotted paths of the values in which two values of JSON differ, with both of them.
+
+    Example:
+        >>> from siamese_news.utils.checked_json import differences
+        >>> list(differences({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}}))
+        [('a.b[1]', 2, 3)]
+    """
+    if isinstance(earlier, Mapping) and isinstance(later, Mapping):
+        for name in dict.fromkeys([*later, *earlier]):
+            values = earlier.get(name, MISSING), later.get(name, MISSING)
+            yield from differences(*values, f"{path}.{name}".lstrip("."))
+    elif (
+        isinstance(earlier, list)
+        and isinstance(later, list)
+        and len(earlier) == len(later)
+    ):
+        for number, values in enumerate(zip(earlier, later, strict=True)):
+            yield from differences(*values, f"{path}[{number}]")
+    elif (
+        type(earlier) is not type(later) or earlier != later
+    ):  # 1, 1.0 and true are equal
+        yield path, earlier, later
+
+
+def brief_json(value: Any) -> str:
+    """A value of JSON for a message; a long one is cut."""
+    if value is MISSING:
+        return "missing"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _BRIEF else f"{text[: _BRIEF - 3]}..."
 
 
 def write_state(path: Path, value: dict[str, Any], data: bytes = b"") -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from siamese_news import __version__
 from siamese_news.data.results import result_meta
 from siamese_news.errors import InputError
+from siamese_news.utils.checked_json import brief_json, differences
 from siamese_news.utils.files import file_sha256, readable_name
 from siamese_news.utils.provenance import provenance
 from siamese_news_desk.decide.certificate import certificate_of, write_lists
@@ -89,7 +90,7 @@ def check_certificate(
     complete = certification.log.covers(labels)
     counts = bool(result_meta(certification.results).get("counts"))
     ignored = ((_NO_LOG,) * (not complete)) + (("flow",) * (not counts))
-    if wrong := differences(content, certification, labels, claims, ignoring=ignored):
+    if wrong := wrong_fields(content, certification, labels, claims, ignoring=ignored):
         other_fields = (
             f", and {len(wrong) - 1} more such fields" if len(wrong) > 1 else ""
         )
@@ -187,7 +188,7 @@ def _first_lines(sheet: Path, digest: str) -> bytes | None:
     return None
 
 
-def differences(
+def wrong_fields(
     content: Mapping[str, Any],
     certification: Certification,
     labels: Labels,
@@ -209,43 +210,13 @@ def differences(
     computed["labels"]["files"] = content["labels"]["files"]
     computed["labels"]["changed"] = certification.log.changed_at(labels)
     # As a file has it: lists, and floats as they are read.
-    differing = _differing("", dict(content), json.loads(json.dumps(computed)))
+    differing = differences(content, json.loads(json.dumps(computed)))
     left_out = {*STATED, *ignoring}
     return [
-        text
-        for name, text in differing
+        f"{name} is {brief_json(stated)}, should be {brief_json(expected)}"
+        for name, stated, expected in differing
         if not left_out & {name, re.split(r"[.[]", name)[0]}
     ]
-
-
-def _differing(name: str, stated: Any, computed: Any) -> Iterator[tuple[str, str]]:
-    """The names of the fields in which two JSON values differ, each with a sentence."""
-    if isinstance(stated, dict) and isinstance(computed, dict):
-        for key in dict.fromkeys([*computed, *stated]):
-            field = f"{name}.{key}".lstrip(".")
-            yield from _differing(
-                field, stated.get(key, _MISSING), computed.get(key, _MISSING)
-            )
-    elif (
-        isinstance(stated, list)
-        and isinstance(computed, list)
-        and len(stated) == len(computed)
-    ):
-        for number, parts in enumerate(zip(stated, computed, strict=True)):
-            yield from _differing(f"{name}[{number}]", *parts)
-    elif (
-        type(stated) is not type(computed) or stated != computed
-    ):  # 1, 1.0 and true are equal
-        yield name, f"{name} is {_brief(stated)}, should be {_brief(computed)}"
-
-
-_MISSING = object()
-
-
-def _brief(value: Any) -> str:
-    return (
-        "missing" if value is _MISSING else json.dumps(value, ensure_ascii=False)[:80]
-    )
 
 
 def _is_of_this_program(made_with: Mapping[str, Any]) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from siamese_news.errors import InputError
-from siamese_news.model.loading import model_of
-from siamese_news.model.text_model import STAR, TextModel
+from siamese_news.model.loading import shipped_star
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.utils.extras import needs
 from siamese_news_desk.decide.learning_examples import (
@@ -64,7 +62,7 @@ class PostWords:
         """
         unread = [row for row in rows.tolist() if row not in self._vector_of]
         if unread:
-            vectors = _star().encode_posts([self.texts[row] for row in unread])
+            vectors = shipped_star().encode_posts([self.texts[row] for row in unread])
             self._vector_of.update(zip(unread, vectors, strict=True))
         stacked = np.stack([self._vector_of[row] for row in rows.tolist()])
         centered = stacked - stacked.mean(axis=0)
@@ -73,11 +71,6 @@ class PostWords:
         count = len(rows)
         cells = np.ones(count, np.float32), (rows, np.arange(count))
         return sparse.csr_array(cells, shape=(len(self.texts), count)) @ scaled
-
-
-@cache
-def _star() -> TextModel:
-    return model_of(STAR)
 
 
 def learn_words(

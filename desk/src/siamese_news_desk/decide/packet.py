@@ -27,10 +27,10 @@ from siamese_news_desk.decide.certification import Certification
 from siamese_news_desk.decide.checking import (
     Checked,
     certificate_in,
-    differences,
     labels_then,
     list_and_page,
     sheets_of_certificate,
+    wrong_fields,
 )
 from siamese_news_desk.decide.methods import methods_of
 from siamese_news_desk.decide.plan.population import Population
@@ -160,7 +160,7 @@ def check_packet(folder: Path) -> tuple[dict[str, Any], list[str]]:
     people = ("judged", "labels.annotators")
     ignoring = ("labels.changed", "remarks", "answers", "flow", *people)
     claims = certification.claims(labels)
-    if wrong := differences(content, certification, labels, claims, ignoring=ignoring):
+    if wrong := wrong_fields(content, certification, labels, claims, ignoring=ignoring):
         raise InputError(
             f"{certificate}: another certificate follows from plan, scores and labels: {wrong[0]}"
         )
