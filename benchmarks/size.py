@@ -18,7 +18,7 @@ from typing import Any
 
 # The most of each that both packages may have; a change lowers the last two, never raises one.
 MOST_STATEMENTS = 25_714
-MOST_VAGUE = 36
+MOST_VAGUE = 23
 MOST_SHARED = 0
 
 ROOT = Path(__file__).parents[1]

@@ -40,7 +40,6 @@ FOR_THE_DESK = (
     "text.spaceless",
     "text.tokens",
     "data",
-    "model.text_model",
     "model.loading",
     "search.clusters",
     "search.result_files",

@@ -302,7 +302,7 @@ def test_nothing_in_common_is_no_error(mixture, text, article):
 )
 def test_one_other_sentence_is_in_the_singular(mixture, others, said):
     one = explain(mixture, STORY, POSTS[:1])[0]
-    tested = Check(sentence=0, drop=0.1, others=others, greatest=0.05)
+    tested = Check(sentence=0, drop=0.1, compared=others, greatest=0.05)
     assert said in check_words(dataclasses.replace(one, check=tested))
 
 

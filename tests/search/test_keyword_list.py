@@ -43,7 +43,7 @@ def test_a_word_that_everyone_uses_does_not_come_first():
     first, second = found.keywords
     assert (first.adds, first.found, first.accepted, first.others) == (30, 30, 30, 0)
     assert (second.adds, second.found) == (10, 40)
-    assert (found.accepted, found.others) == (40, 500)
+    assert (found.accepted, found.unaccepted) == (40, 500)
 
 
 words = st.lists(

@@ -30,9 +30,10 @@ def threads(
     results: Annotated[
         Path, typer.Option(help="The posts found: a results file from rank or filter.")
     ],
-    most: Annotated[
+    posts_per_thread: Annotated[
         int,
         typer.Option(
+            "--most",
             min=1,
             help="Most posts of a thread: those found, then the posts they answer, then replies.",
         ),
@@ -56,7 +57,7 @@ def threads(
     assert out is not None and format is not None
     check_query_output(query, results, force=force)
     pool = file_pool(query)
-    rows, remarks = bring_threads(results, pool, limit=most)
+    rows, remarks = bring_threads(results, pool, limit=posts_per_thread)
     echo(str(pool.stream.counts))
     with open_output(out, format) as (target, _):
         write_rows(target, rows, format, columns=THREADED)

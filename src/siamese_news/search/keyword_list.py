@@ -48,7 +48,7 @@ class KeywordList:
 
     keywords: list[Keyword]
     accepted: int
-    others: int
+    unaccepted: int
 
 
 def find_keywords(
@@ -287,7 +287,7 @@ def _table(stream: IO[str], keywords: KeywordList, terminal: bool) -> None:
     reached = keywords.keywords[-1].found if keywords.keywords else 0
     title = (
         f"{counted(len(keywords.keywords), 'term')}, in {reached:,} of {keywords.accepted:,} accepted "
-        f"posts; the pool has {keywords.others:,} others"
+        f"posts; the pool has {keywords.unaccepted:,} others"
     )
     columns = ("term", "adds", "finds so far", "accepted", "others", "log-odds")
     table = empty_table(title, columns, texts=("term",))

@@ -23,23 +23,23 @@ Ints = NDArray[np.int64]
 class Window:
     """Posts from one moment to another; undated posts are kept.
 
-    `after` is the first moment and `before` the first that is too late, as `iso_date` writes them.
+    `begin` is the first moment and `end` the first that is too late, as `iso_date` writes them.
     Posts are counted: those outside the window, those without a readable date and those with one.
     """
 
-    after: str | None = None
-    before: str | None = None
+    begin: str | None = None
+    end: str | None = None
     outside: int = 0
     undated: int = 0
     dated: int = 0
 
     @classmethod
-    def of(cls, after: str | None, before: str | None) -> "Window":
+    def of(cls, begin: str | None, end: str | None) -> "Window":
         """From dates as users type them, such as ``2013-04-15``."""
-        window = cls(_moment("--after", after), _moment("--before", before))
-        if window.after and window.before and window.after >= window.before:
+        window = cls(_moment("--after", begin), _moment("--before", end))
+        if window.begin and window.end and window.begin >= window.end:
             raise InputError(
-                f"--after {after} is not before --before {before}; expected an earlier date first"
+                f"--after {begin} is not before --before {end}; expected an earlier date first"
             )
         return window
 
@@ -50,7 +50,7 @@ class Window:
     @property
     def asked(self) -> bool:
         """Whether posts are selected by date at all."""
-        return bool(self.after or self.before)
+        return bool(self.begin or self.end)
 
     def check(self) -> None:
         """After a pass over all posts: refuse a selection by date if no post has a date."""
@@ -72,10 +72,10 @@ class Window:
         moments = seconds.astype("datetime64[s]")
         undated = np.isnat(moments)
         outside = np.zeros(len(seconds), bool)
-        if self.after:
-            outside |= moments < np.datetime64(self.after.removesuffix("Z"), "s")
-        if self.before:
-            outside |= moments >= np.datetime64(self.before.removesuffix("Z"), "s")
+        if self.begin:
+            outside |= moments < np.datetime64(self.begin.removesuffix("Z"), "s")
+        if self.end:
+            outside |= moments >= np.datetime64(self.end.removesuffix("Z"), "s")
         self.undated += int(undated.sum())
         self.dated += int((~undated).sum())
         self.outside += int(outside.sum())

@@ -325,7 +325,7 @@ class Query:
             values["relevance_map"] = file_sha256(self.relevance_map)
         if self.author is not None:
             values["author"] = hashlib.sha256(b"job" + self.author).hexdigest()
-        return {"after": window.after, "before": window.before, **values}
+        return {"after": window.begin, "before": window.end, **values}
 
     def arguments(self, unsaid: "Query") -> list[str]:
         """The command-line options that turn `unsaid`, a command's defaults, into this query."""

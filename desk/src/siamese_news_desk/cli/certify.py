@@ -46,8 +46,11 @@ def certify(
         typer.Option(help="Scored posts (default: the file named in the plan)."),
     ] = None,
     posts: TextsOption = None,
-    more: Annotated[
-        int, typer.Option(min=0, help="Allow this many labels more than the budget.")
+    extra_labels: Annotated[
+        int,
+        typer.Option(
+            "--more", min=0, help="Allow this many labels more than the budget."
+        ),
     ] = 0,
     at_least: AtLeastOption = 25,
     by: Annotated[
@@ -136,7 +139,7 @@ def certify(
         labels_given,
         labels[0],
         format,
-        extra_labels=more,
+        extra_labels=extra_labels,
         at_least=at_least,
     ):
         echo(sentence)

@@ -39,9 +39,9 @@ def feedback(
             help="File for the posts in the learned order (.parquet, .jsonl or .csv)."
         ),
     ] = None,
-    next: Annotated[
+    next_sheet: Annotated[
         Path | None,
-        typer.Option(metavar="SHEET", help="Write the posts to label next."),
+        typer.Option("--next", metavar="SHEET", help="Write the posts to label next."),
     ] = None,
     count: Annotated[
         int, typer.Option(min=1, help="With --next: number of posts.")
@@ -76,7 +76,7 @@ def feedback(
     from siamese_news_desk.labels.sheets import write_sheet
 
     label_files = labels or []
-    if out is None and next is None:
+    if out is None and next_sheet is None:
         raise InputError("expected --out for a new order, or --next for posts to label")
     if out is not None:
         if not label_files and verdicts is None:
@@ -85,8 +85,8 @@ def feedback(
             )
         order_format(out)
         check_output(out, [results, verdicts, *label_files], force=force)
-    if next is not None:
-        format = new_sheet(next, None)
+    if next_sheet is not None:
+        format = new_sheet(next_sheet, None)
     verdicts_given = read_verdicts(label_files, echo)
     machine = (verdicts, name) if verdicts is not None else None
     labeled_results = LabeledResults.read(results, verdicts_given, machine)
@@ -97,7 +97,7 @@ def feedback(
         if label_files or machine:
             learned = labeled_results.learn(seed)
     except TooFewLabels as error:
-        if next is None:
+        if next_sheet is None:
             raise
         echo(f"nothing is learned yet: {error}")
     if learned is not None:
@@ -108,8 +108,10 @@ def feedback(
         echo(f"{out}: {counted(len(learned.scores), 'post')} in the learned order")
     elif out is not None:
         echo(f"{out}: not written")
-    if next is not None:
+    if next_sheet is not None:
         units = labeled_results.next_units(learned, count, seed)
-        write_sheet(next, units, format)
+        write_sheet(next_sheet, units, format)
         posts = counted(len(units), "post")
-        echo(f"{next}: {posts} to label; then run feedback with all labels so far")
+        echo(
+            f"{next_sheet}: {posts} to label; then run feedback with all labels so far"
+        )

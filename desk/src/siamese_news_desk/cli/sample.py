@@ -178,9 +178,10 @@ def sample(
             help="Number of labels planned in total (default: 300; 10 for relevance).",
         ),
     ] = None,
-    first: Annotated[
+    first_set_size: Annotated[
         int | None,
         typer.Option(
+            "--first",
             min=10,
             help="Posts of the first set (default: 150 with 300 labels; more where the "
             "relevance that the search estimates promises a long list).",
@@ -245,7 +246,7 @@ def sample(
         targets=tuple(precision),
         confidence=confidence,
         budget=budget or BUDGET,
-        first=first,
+        first=first_set_size,
         seed=seed,
         false_positive=false_positive_rate,
         false_negative=false_negative_rate,
