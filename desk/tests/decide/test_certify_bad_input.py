@@ -207,7 +207,7 @@ def test_what_is_fixed_cannot_be_changed_after_the_first_label(pool, change):
     start(folder)
     fill(folder / "sheet.csv", relevant)
     done = start(folder, *change, out="other.csv")
-    refused(done, f"{change[0][2:]} was", "--again", "21%")
+    refused(done, f"{change[0][2:]} was", "--again", "a fifth")
     assert (
         not (folder / "other.csv").exists()
         and not (folder / "other.plan.json").exists()

@@ -1,6 +1,7 @@
 """The list of all plans over the same posts: trying again until one passes guarantees nothing.
 
-Five attempts, each with its whole error budget, gave 21% false certificates. So every plan is
+Of users who make five attempts, each with its whole error budget, a fifth get a false certificate
+(``desk/tests/decide/test_careless.py``). So every plan is
 written to two lists before its first sheet: one in the folder of the results (or of the project),
 and one in the user's own folder, which covers other folders and holds only hashes. A further plan
 over the same posts is refused, or pays: its certificate is valid with the error budgets of all
@@ -464,7 +465,7 @@ def _refusal(
     return PlanRefused(
         f"{path}: there is already a plan over the same posts ({'; '.join([location, *changed])}). "
         "What is fixed before the first label cannot be changed afterwards, and trying again until "
-        "a plan passes guarantees nothing: with five attempts, 21% of the certificates were false. ",
+        "a plan passes guarantees nothing: with five attempts, a fifth of users get a false one. ",
         further_plan(cost, none, replaceable=identity(plan)["kind"] != "stopping"),
     )
 
