@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from served import begun, found_before
-from steps import until
+from steps import PATIENCE, drop, until
 
 from siamese_news.data.label_map import LabelMap
 
@@ -110,6 +110,28 @@ def test_an_end_by_relevance_names_posts_found_and_missed(served_project, open_p
 
 
 @pytest.mark.slow
+def test_a_search_of_unknown_relevance_is_made_again_by_score(
+    tmp_path, serve, open_page
+):
+    page = open_page(serve(tmp_path / "storm"))
+    drop(page, "articles", "storm.txt", "Storm floods the old port")
+    posts = [{"id": f"p{n}", "text": f"The storm, hour {n}"} for n in range(40)]
+    drop(page, "posts", "posts.jsonl", "\n".join(map(json.dumps, posts)))
+    page.get_by_role("button", name="Search").click()
+    again = page.get_by_role("button", name="Search again and keep posts by score")
+    again.wait_for(timeout=1000 * PATIENCE)
+    assert "relevance, which is unknown here" in page.locator("#state").inner_text()
+    page.reload()
+    again.click()
+    page.wait_for_selector("#onward:not([hidden])", timeout=1000 * PATIENCE)
+    assert "Relevance is unknown" in page.locator("#state").inner_text()
+    assert not again.is_visible()
+    page.get_by_role("link", name="See the posts").click()
+    page.get_by_role("link", name="Label 20 posts").wait_for()
+    assert page.complaints == []
+
+
+@pytest.mark.slow
 def test_unknown_relevance_is_said_and_labels_mend_it(tmp_path, serve, open_page):
     folder = tmp_path / "storm"
     truth = found_before(folder, 40, 60)
@@ -123,7 +145,7 @@ def test_unknown_relevance_is_said_and_labels_mend_it(tmp_path, serve, open_page
     served = serve(folder)
     page = open_page(served)
     page.goto(served.base + "posts")
-    assert "It is unknown for these seeds" in page.locator("#own").inner_text()
+    assert "It is unknown here" in page.locator("#own").inner_text()
     assert "Relevance is unknown here" in page.locator("#whose").inner_text()
     options = page.locator("#cut-by option").all_text_contents()
     assert options == ["number of posts", "score"]
@@ -144,7 +166,7 @@ def test_unknown_relevance_is_said_and_labels_mend_it(tmp_path, serve, open_page
     for _ in range(11):
         served.json("/api/labels/undo", {"annotator": "a"})
     page.reload()
-    assert "It is unknown for these seeds" in page.locator("#own").inner_text()
+    assert "It is unknown here" in page.locator("#own").inner_text()
 
 
 def test_a_list_of_fewer_than_ten_posts_is_to_be_read(tmp_path, serve, open_page):

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from sheet_commands import own_text, run
 
 from siamese_news.data.label_map import LabelMap, logits_of
+from siamese_news.search.list_relevance import ListRelevance
 from siamese_news_desk.decide.own_relevance import (
     OwnRelevance,
     estimates_of,
@@ -236,6 +237,38 @@ def test_where_half_is_reached_by_none_a_lower_cut_is_offered(tmp_path):
     done = run("relevance", "--results", results, "--labels", sheet)
     assert "At 0.5 nothing is kept." in done.stdout
     assert "At 0.2: " in done.stdout or "At 0.1: " in done.stdout
+
+
+def test_missed_posts_are_those_of_the_results_alone(tmp_path):
+    results = write(tmp_path / "all.jsonl")
+    rows = results.read_text().splitlines(keepends=True)
+    results.write_text("".join(rows[:100]))
+    sheet = tmp_path / "sheet.csv"
+    drawn(results, sheet)
+    label(sheet, lambda rank: rank <= 300)
+    done = run("relevance", "--results", results, "--labels", sheet)
+    assert "At 0.5: 100 posts" in done.stdout
+    assert "about 0 (0 to 0) missed among the other 0 of these results." in done.stdout
+
+
+def test_a_score_of_zero_is_below_every_cut_as_in_a_search(tmp_path):
+    results = write(tmp_path / "all.jsonl", known=False)
+    rows = [json.loads(line) for line in results.read_text().splitlines()][:40]
+    for row in rows[30:]:
+        row["score"] = (30 - row["rank"]) / 1000
+    rows[30]["score"] = 0.0
+    results.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sheet, out = tmp_path / "sheet.csv", tmp_path / "map.json"
+    drawn(results, sheet, "--budget", "40")
+    label(sheet, lambda rank: True)
+    done = run("relevance", "--results", results, "--labels", sheet, "--out", out)
+    label_map = LabelMap.read(out)
+    assert label_map.relevance(np.zeros(1))[0] >= 0.5  # by the labels alone
+    assert "At 0.5: 30 posts, " in done.stdout
+    assert "missed among the other 10 of these results." in done.stdout
+    scores = np.array([round(row["score"] * 1e6) for row in rows])
+    searched = ListRelevance(None, [None], label_map).of(0, scores)
+    assert (searched >= 0.5).sum() == 30
 
 
 def test_a_post_in_several_lists_is_labeled_in_each(tmp_path):

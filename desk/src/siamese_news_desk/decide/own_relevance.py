@@ -157,7 +157,8 @@ class OwnRelevance:
     def sentences(self) -> list[str]:
         """What the map is worth, and what cuts keep."""
         label_map = self.map
-        relevance = label_map.relevance(self.values)
+        # As in a search: a score of 0 or less has a relevance of 0, whatever the labels say.
+        relevance = label_map.relevance(self.values) * (self.values > 0)
         cuts = [cut for cut in _CUTS if (relevance >= cut).any()]
         nothing = ["At 0.5 nothing is kept."] * (0.5 not in cuts)
         return [
@@ -168,7 +169,8 @@ class OwnRelevance:
             *(
                 f"At {cut:g}: {counted(int((relevance >= cut).sum()), 'post')}, about "
                 f"{self._count(relevance >= cut)} of them relevant; about "
-                f"{self._count(relevance < cut)} missed."
+                f"{self._count(relevance < cut)} missed among the other "
+                f"{(relevance < cut).sum():,} of these results."
                 for cut in cuts[: 1 + len(nothing)]
             ),
             "It is an estimate; certify gives a guarantee.",

@@ -27,6 +27,7 @@ from siamese_news.data.readers.fields import Choice, UnknownFields
 from siamese_news.data.readers.inputs import Input, input_paths
 from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.errors import InputError
+from siamese_news.search.list_relevance import UNKNOWN
 from siamese_news.search.query import read_relevance, read_score
 from siamese_news.search.report import counted_scores
 from siamese_news.search.report.charts import histogram_chart
@@ -214,6 +215,7 @@ def _search_values(desk: Desk) -> dict[str, Any]:
         "second_look": project.second_look.name if project.second_look else "the star",
         "status": desk.search.status(),
         "command": desk.search.command,
+        "unknown": UNKNOWN,
     }
 
 

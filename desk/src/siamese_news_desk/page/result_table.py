@@ -107,7 +107,10 @@ class Results:
         self.labels = labels
         scores = labels is not None and labels.mapped == "score"
         values = self.scores if scores else self._estimates
-        self.relevance = values if labels is None else labels.relevance(values)
+        # As in a search: a score of 0 or less has a relevance of 0, whatever the labels say.
+        self.relevance = (
+            values if labels is None else labels.relevance(values) * (self.scores > 0)
+        )
 
     @property
     def known(self) -> bool:

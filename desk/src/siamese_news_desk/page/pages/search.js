@@ -141,6 +141,18 @@ one("#paste").addEventListener("submit", async (event) => {
 
 const time = (seconds) => (seconds < 90 ? `${Math.max(1, seconds)} s` : `${Math.round(seconds / 60)} min`);
 
+// What to do where the search says that relevance is unknown, unless posts are kept by score already.
+const unknown = one("#unknown");
+const showUnknown = (message) => {
+  unknown.hidden = form.elements.keep_by.value === "score" || !message.includes(unknown.dataset.remark);
+};
+showUnknown(state.textContent);
+one("button", unknown).addEventListener("click", () => {
+  form.elements.keep_by.value = "score";
+  form.elements.threshold.value = "0";
+  form.requestSubmit();
+});
+
 const show = (status) => {
   const busy = status.state === "running" || status.state === "indexing";
   running.hidden = !busy;
@@ -165,6 +177,7 @@ const show = (status) => {
   if (status.state === "failed") columnsOf();
   state.textContent = status.message;
   one("#onward").hidden = status.state !== "done";
+  showUnknown(status.message);
   one("#start").textContent = { stopped: "Resume", done: "Search again" }[status.state] || "Search";
 };
 
@@ -184,6 +197,7 @@ form.addEventListener("submit", async (event) => {
   const row = Object.fromEntries(new FormData(form));
   for (const box of all("input[type=checkbox]", form)) row[box.name] = box.checked;
   state.hidden = true;
+  unknown.hidden = true;
   const started = await send("/api/search", row);
   one(".command").open = true;
   showCommand(started.command);
