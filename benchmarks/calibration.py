@@ -1,6 +1,6 @@
 """Fit the table that turns scores into relevance, and print how well it holds on pools left out.
 
-    python -m benchmarks.calibration [--model FOLDER] [--cache FOLDER] [--write]
+    python -m benchmarks.calibration [--model FOLDER] [--cache FILE] [--write]
 
 The pools are those of `benchmarks.calibration_pools`. Each is judged twice: by a table that no pool
 of its kind was in, and by one that no pool of its collection was in. The figures are those of the
@@ -456,11 +456,15 @@ def table_of(results: Sequence[Judged]) -> str:
     off = np.array([pool.off for pool in keeping])
     precision = np.array([pool.precision for pool in keeping])
     recall = np.array([pool.recall for pool in good])
+    # Above a precision of .98, a cut at .5 leaves out more than it needs to.
+    too_high = precision > 0.98
+    reached = (precision >= 0.5) & ~too_high & (abs(off) <= 0.2)
     return (
         f"{markdown_table(rows)}\n"
         f"{len(results) - len(shown)} of {len(results)} pools are unknown. Of the others: within .2 "
         f"of what was expected: {np.mean(abs(off) <= 0.2):.0%}; more than .2 below it: "
-        f"{np.mean(off < -0.2):.0%}. A precision of .5 or more: {np.mean(precision >= 0.5):.0%}. A "
+        f"{np.mean(off < -0.2):.0%}. A precision of .5 or more: {np.mean(precision >= 0.5):.0%}; of "
+        f".98 or less: {np.mean(~too_high):.0%}; between both and within .2: {np.mean(reached):.0%}. A "
         f"recall of .15 or more where MAP is above .4: {np.mean(recall >= 0.15):.0%}. Mean "
         f"calibration error: {np.mean([pool.error for pool in shown]):.3f}. Nine of ten: "
         f"{interval(shown)}."
