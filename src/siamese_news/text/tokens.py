@@ -101,13 +101,13 @@ class Tokenizer:
         max_characters: int = 200_000,
         words: Sequence[str] | None = None,
     ):
-        check_choice("Tokenizer: hashtags", hashtags, Hashtags)
-        for name, value in (
-            ("urls", urls),
-            ("mentions", mentions),
-            ("numbers", numbers),
+        for name, value, choices in (
+            ("hashtags", hashtags, Hashtags),
+            ("urls", urls, Marks),
+            ("mentions", mentions, Marks),
+            ("numbers", numbers, Marks),
         ):
-            check_choice(f"Tokenizer: {name}", value, Marks)
+            check_choice(f"Tokenizer: {name}", value, choices)
         if type(max_characters) is not int or max_characters < 1:
             raise InputError(
                 f"Tokenizer: max_characters={max_characters!r}; expected an integer, 1 or more"
@@ -119,14 +119,8 @@ class Tokenizer:
         self.mentions = mentions
         self.numbers = numbers
         self.max_characters = max_characters
-        self._rank: dict[str, int] | None = None
-        if words is not None:
-            self._rank = {}
-            for rank, word in enumerate(words):
-                # An elongated word is never taken for known, though lists have "sooo" too.
-                if len(word) == 3 or _LONG_RUN.search(word) is None:
-                    self._rank.setdefault(word, rank)
-        self._split_hashtag = _HashtagSplitter(self._rank)
+        self._split_hashtag = _splitter(None if words is None else tuple(words))
+        self._rank = self._split_hashtag.rank
 
     def __call__(self, text: str) -> list[str]:
         """The tokens of `text`; an empty list where nothing is left.
@@ -338,6 +332,17 @@ def _split_capitals(body: str) -> list[str]:
     return pieces
 
 
+@lru_cache(maxsize=2)
+def _splitter(words: tuple[str, ...] | None) -> "_HashtagSplitter":
+    """The splitter by some words, which models with the same words share, as the two that ship do."""
+    ranks: dict[str, int] = {}
+    for rank, word in enumerate(words or ()):
+        # An elongated word is never taken for known, though lists have "sooo" too.
+        if len(word) == 3 or _LONG_RUN.search(word) is None:
+            ranks.setdefault(word, rank)
+    return _HashtagSplitter(None if words is None else ranks)
+
+
 class _HashtagSplitter:
     """Split the body of a hashtag into lower-case words.
 
@@ -349,7 +354,7 @@ class _HashtagSplitter:
     """
 
     def __init__(self, rank: Mapping[str, int] | None) -> None:
-        self._rank = rank
+        self.rank = rank
         rank_of = rank or {}
         log_size = math.log(max(len(rank_of), 3))
         self._unknown = math.log((len(rank_of) + 1) * log_size)
@@ -370,7 +375,7 @@ class _HashtagSplitter:
 
     def __call__(self, body: str) -> list[str]:
         """The words of a hashtag body (without ``#``), lower-cased."""
-        if self._rank is None or len(body) > LONGEST_TAG:
+        if self.rank is None or len(body) > LONGEST_TAG:
             return [piece.lower() for piece in _split_capitals(body)]
         words: list[str] = []
         segments = [segment for segment in body.split("_") if segment]
@@ -403,13 +408,12 @@ class _HashtagSplitter:
     def _titled(self, piece: str) -> list[str]:
         """The words between two capitals: a name stays whole, ``prayfor`` is two words."""
         cut = self._segment(piece)
-        certain = (self._known_well(word) for word in cut)
-        return cut if all(certain) else [piece]
+        return cut if all(map(self._known_well, cut)) else [piece]
 
     def _known_well(self, word: str) -> bool:
-        assert self._rank is not None
-        rank = self._rank.get(word, len(self._rank))
-        return rank < (_FREQUENT if len(word) < 4 else len(self._rank))
+        assert self.rank is not None
+        size = len(self.rank)
+        return self.rank.get(word, size) < (_FREQUENT if len(word) < 4 else size)
 
     @cached_property
     def _compiled(self) -> TagTable | None:
@@ -427,7 +431,7 @@ class _HashtagSplitter:
         """The cheapest cut of a lower-case piece (Viterbi over its positions)."""
         if not piece:
             return []
-        if self._rank is None or piece in self._rank:
+        if self.rank is None or piece in self.rank:
             return [piece]
         if self._compiled is not None and piece.isascii():
             return self._compiled(piece)
