@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from benchmarks.measure import machine
 from siamese_news import Searcher
-from siamese_news.data.records import Article, Collection
+from siamese_news.data.records import Article, Collection, Post
 from siamese_news.data.sources import open_source
 from siamese_news.metrics import evaluate_run
 from siamese_news.utils.markdown import markdown_table
@@ -45,23 +45,31 @@ def by_event(collection: Collection) -> tuple[list[Article], Judgments]:
 
 
 def row(
-    name: str, collection: Collection, seeds: Sequence[Article], judgments: Judgments
+    name: str,
+    posts: Sequence[Post],
+    searches: Sequence[Sequence[Article]],
+    judgments: Judgments,
+    about: str,
 ) -> dict[str, object]:
-    """The figures of one set of seeds among all posts of a collection."""
-    posts = list(collection.posts.values())
+    """The figures of some sets of seeds, each searched at once among the same posts."""
     runs = []
     for distinct in (None, False):
-        run: dict[str, dict[str, float]] = {seed.id: {} for seed in seeds}
-        rows = Searcher().rank(seeds, posts, top=len(posts), distinct=distinct)
-        for record in rows:
-            run[record["article_id"]][record["post_id"]] = record["score"]
+        run: dict[str, dict[str, float]] = {}
+        for seeds in searches:
+            run |= {seed.id: {} for seed in seeds}
+            ranked = Searcher().rank(
+                seeds, posts, top=len(posts), distinct=distinct, about=about
+            )
+            for record in ranked:
+                run[record["article_id"]][record["post_id"]] = record["score"]
         runs.append(run)
     compared, alone = (evaluate_run(run, judgments)["AP"] for run in runs)
     falls = [alone[id] - compared[id] for id in alone]
     return {
-        "seeds": f"{name}: {len(seeds)}, {len(posts):,} posts",
-        "MAP of `rank`": f"{sum(compared.values()) / len(seeds):.4f}",
-        "`--no-distinct`": f"{sum(alone.values()) / len(seeds):.4f}",
+        "seeds": f"{name}: {len(alone)}, {len(posts):,} posts",
+        "`--about`": about,
+        "MAP of `rank`": f"{sum(compared.values()) / len(alone):.4f}",
+        "`--no-distinct`": f"{sum(alone.values()) / len(alone):.4f}",
         "largest fall of a seed": f"{max(falls):.4f}",
         "lists that differ": sum(runs[0][id] != runs[1][id] for id in alone),
     }
@@ -70,10 +78,22 @@ def row(
 def rows() -> Iterator[dict[str, object]]:
     """The rows of the table."""
     crises, news = open_source("events-dev"), open_source("usatoday-cnn")
-    yield row(
-        "events-dev, four events in two languages", crises, *in_two_languages(crises)
-    )
-    yield row("usatoday-cnn, articles by event", news, *by_event(news))
+    seeds, judgments = in_two_languages(crises)
+    posts = list(crises.posts.values())
+    name = "events-dev, four events in two languages"
+    yield row(name, posts, [seeds], judgments, "auto")
+    seeds, judgments = by_event(news)
+    linked = {post for posts_of in judgments.values() for post in posts_of}
+    posts = [post for id, post in news.posts.items() if id in linked]
+    for about in ("auto", "event"):
+        yield row("usatoday-cnn by event", posts, [seeds], judgments, about)
+    events: dict[str, list[Article]] = {}
+    for seed in seeds:
+        events.setdefault(str(seed.metadata["event"]), []).append(seed)
+    searches = [seeds for seeds in events.values() if len(seeds) > 1]
+    name = "usatoday-cnn, a search for each event"
+    for about in ("auto", "event"):
+        yield row(name, posts, searches, judgments, about)
 
 
 def main() -> None:
