@@ -6,14 +6,14 @@ the commands are real processes, the labels are read off the made truth.
 
 import argparse
 import csv
-import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
+
+from benchmarks.processes import SIAMESE_NEWS, measured
 
 
 def make(path: Path, posts: int) -> None:
@@ -32,20 +32,10 @@ def make(path: Path, posts: int) -> None:
 
 def run(folder: Path, *arguments: str) -> None:
     """One command, its seconds and the most memory it held."""
-    started = time.perf_counter()
-    with (folder / "log").open("w") as log:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "siamese_news", *arguments],
-            cwd=folder,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-        _, status, used = os.wait4(child.pid, 0)
-    seconds = time.perf_counter() - started
+    done = measured(*SIAMESE_NEWS, *arguments, folder=folder)
     print(
-        f"{arguments[0]}: exit code {os.waitstatus_to_exitcode(status)}, {seconds:.1f} s, "
-        f"{used.ru_utime + used.ru_stime:.1f} s CPU, {used.ru_maxrss / 1024:.0f} MiB at most; "
-        f"{(folder / 'log').read_text().strip()[-200:]}"
+        f"{arguments[0]}: {done.seconds:.1f} s, {done.cpu:.1f} s CPU, "
+        f"{done.peak / 2**20:.0f} MiB at most; {done.errors.strip()[-200:]}"
     )
 
 

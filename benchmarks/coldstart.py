@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import machine
+from benchmarks.reading import jetstream_event
 from benchmarks.scan import SHIPPED, invented
 
 STORIES = {
@@ -77,24 +78,7 @@ def write_dumps(folder: Path, rows: list[dict[str, Any]]) -> None:
             )
     with (folder / "bluesky.jsonl").open("w", encoding="utf-8") as out:
         for row in skeets:
-            record = {
-                "text": row["text"],
-                "createdAt": row["created_at"],
-                "langs": [row["lang"]],
-            }
-            commit = {
-                "operation": "create",
-                "collection": "app.bsky.feed.post",
-                "rkey": row["id"],
-                "record": record,
-            }
-            event = {
-                "did": row["author"],
-                "time_us": 1,
-                "kind": "commit",
-                "commit": commit,
-            }
-            out.write(json.dumps(event) + "\n")
+            out.write(json.dumps(jetstream_event(row)) + "\n")
     with (folder / "comments.csv").open("w", encoding="utf-8", newline="") as out:
         writer = csv.DictWriter(out, list(table[0]))
         writer.writeheader()

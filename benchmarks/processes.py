@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 SIAMESE_NEWS = ("-m", "siamese_news")
@@ -29,9 +30,14 @@ class Measured(NamedTuple):
 
 
 def measured(
-    *arguments: object, threads: int = 1, environment: Mapping[str, str] = {}
+    *arguments: object,
+    threads: int = 1,
+    environment: Mapping[str, str] = {},
+    folder: Path | None = None,
 ) -> Measured:
     """Run Python with some arguments, such as those of ``siamese-news`` after `SIAMESE_NEWS`.
+
+    It runs in the `folder`, or in the current one.
 
     Raises:
         SystemExit: it failed; the message is its own.
@@ -42,6 +48,7 @@ def measured(
         [sys.executable, "-c", _LAUNCH, *command],
         capture_output=True,
         text=True,
+        cwd=folder,
         env={**os.environ, "OMP_NUM_THREADS": str(threads), **environment},
     )
     seconds = time.perf_counter() - started

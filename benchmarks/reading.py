@@ -12,9 +12,10 @@ import json
 import random
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.measure import machine, peak_bytes, seconds
 from siamese_news.data.readers import open_posts
@@ -56,6 +57,25 @@ def generated(posts: int) -> Iterator[dict[str, str]]:
         }
 
 
+def jetstream_event(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A post as Bluesky's Jetstream sends it."""
+    return {
+        "did": row["author"],
+        "time_us": 1,
+        "kind": "commit",
+        "commit": {
+            "operation": "create",
+            "collection": "app.bsky.feed.post",
+            "rkey": row["id"],
+            "record": {
+                "text": row["text"],
+                "createdAt": row["created_at"],
+                "langs": [row["lang"]],
+            },
+        },
+    }
+
+
 def write_files(folder: Path, posts: int) -> dict[str, Path]:
     """The same posts in every form."""
     import pyarrow
@@ -78,24 +98,7 @@ def write_files(folder: Path, posts: int) -> dict[str, Path]:
         stream.write(lines)
     with files["Jetstream"].open("w", encoding="utf-8") as out:
         for row in rows:
-            record = {
-                "text": row["text"],
-                "createdAt": row["created_at"],
-                "langs": [row["lang"]],
-            }
-            commit = {
-                "operation": "create",
-                "collection": "app.bsky.feed.post",
-                "rkey": row["id"],
-            }
-            commit["record"] = record  # type: ignore[assignment]
-            event = {
-                "did": row["author"],
-                "time_us": 1,
-                "kind": "commit",
-                "commit": commit,
-            }
-            out.write(json.dumps(event, ensure_ascii=False) + "\n")
+            out.write(json.dumps(jetstream_event(row), ensure_ascii=False) + "\n")
     with files["CSV"].open("w", encoding="utf-8", newline="") as out:
         writer = csv.DictWriter(out, NAMES)
         writer.writeheader()

@@ -93,14 +93,14 @@ def filter(
             resume=resume,
             say=echo,
         )
-    listed = outcome.listed or 0
+    listed = outcome.listed
     searched = outcome.searched
     scores = outcome.scores
     share = f" ({listed / searched:.2%})" if searched else ""
     # An index omits posts of low scores.
     sure = scores.total and (listed or scores.of_all)
     highest = ""
-    if sure and outcome.cut is not None:
+    if sure:
         highest = f"; the highest score is {scores.highest:.3f}"
         relevance = outcome.cut.relevance_of(scores.highest)
         # Its post may be nearest to a seed whose relevance is unknown.

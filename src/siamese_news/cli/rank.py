@@ -82,6 +82,6 @@ def rank(
         with open_output(out, str(query.format)) as (stream, terminal):
             opened.write_rows(stream, ranking_rows(ranking, opened), terminal=terminal)
         if out is not None:
-            posts = counted(outcome.listed or 0, "different post")
+            posts = counted(outcome.listed, "different post")
             echo(f"{out}: {posts} for {counted(len(seeds.articles), 'seed')}")
         opened.write_meta(outcome, pool.counts(), remarks)

@@ -11,7 +11,6 @@ from typing import Any
 from siamese_news.utils.extras import needs
 
 
-@functools.cache
 def preset_names() -> tuple[str, ...]:
     """The names of the files in ``conf/encoder``.
 
@@ -20,10 +19,15 @@ def preset_names() -> tuple[str, ...]:
         >>> preset_names()[:4]
         ('bag', 'bag_idf', 'bigru', 'cnn')
     """
-    folder = resources.files("siamese_news.conf").joinpath("encoder")
-    files = [file.name for file in folder.iterdir()]
-    return tuple(
-        sorted(name[: -len(".yaml")] for name in files if name.endswith(".yaml"))
+    return tuple(sorted(names_of("encoder")))
+
+
+@functools.cache
+def names_of(group: str) -> frozenset[str]:
+    """The names of the files of a group of ``conf/``, such as ``data``."""
+    files = resources.files("siamese_news.conf").joinpath(group).iterdir()
+    return frozenset(
+        file.name[: -len(".yaml")] for file in files if file.name.endswith(".yaml")
     )
 
 

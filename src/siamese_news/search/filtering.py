@@ -14,7 +14,7 @@ from siamese_news.scoring import Content, Scorer
 from siamese_news.search.clusters import CLUSTERED
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.list_relevance import Cut
-from siamese_news.search.opened_query import OpenQuery, Outcome
+from siamese_news.search.opened_query import FilterOutcome, OpenQuery
 from siamese_news.search.pool import Pool, Pruning, Scored
 from siamese_news.search.ranked_posts import post_columns
 from siamese_news.search.remarks import order_remarks, share_remarks
@@ -25,7 +25,7 @@ from siamese_news.text.token_ids import TokenIds
 from siamese_news.utils.files import atomic_write, naming
 
 
-def filter_posts(opened: OpenQuery, pool: Pool, path: Path) -> Outcome:
+def filter_posts(opened: OpenQuery, pool: Pool, path: Path) -> FilterOutcome:
     """Write the rows that the query keeps to a file, in the order of the pool."""
     scorer = pool.observe(opened.scorer(), opened.window)
     cut = opened.cut(scorer)
@@ -40,7 +40,9 @@ def filter_posts(opened: OpenQuery, pool: Pool, path: Path) -> Outcome:
             unknown += left_out
     if opened.second_look is not None:
         opened.second_look.read_sample(pool.sample())
-    return Outcome(scorer, scored, pool.searched(scored), counts, listed, cut, unknown)
+    return FilterOutcome(
+        scorer, scored, pool.searched(scored), counts, listed, cut, unknown
+    )
 
 
 def kept_rows(
@@ -113,7 +115,7 @@ def rows_over(
 def write_filtered(
     opened: OpenQuery,
     rows: Path,
-    outcome: Outcome,
+    outcome: FilterOutcome,
     read_counts: Mapping[str, int],
     remarks: Sequence[str],
 ) -> list[str]:
@@ -122,8 +124,7 @@ def write_filtered(
     `read_counts` are the counts of the pool, and `remarks` about its posts.
     """
     query = opened.query
-    assert query.out is not None and outcome.cut is not None
-    assert outcome.listed is not None
+    assert query.out is not None
     relevance: list[float] = []
     with atomic_write(query.out, "wb" if query.format in BINARY else "w") as target:
         rows_of = _noted(filtered_rows(rows, opened, outcome), relevance)
@@ -143,12 +144,11 @@ def write_filtered(
 
 
 def filter_remarks(
-    opened: OpenQuery, outcome: Outcome, kept_relevance: Sequence[float]
+    opened: OpenQuery, outcome: FilterOutcome, kept_relevance: Sequence[float]
 ) -> list[str]:
     """Remarks on the scores, on the share of the posts that was kept, and on their relevance."""
     query = opened.query
     cut = outcome.cut
-    assert cut is not None and outcome.listed is not None
     if query.threshold is None:
         threshold = f"{query.min_score:g}"
     else:
@@ -174,7 +174,7 @@ def _noted(rows: Iterable[ResultRow], relevance: list[float]) -> Iterator[Result
 
 
 def filtered_rows(
-    path: Path, opened: OpenQuery, outcome: Outcome
+    path: Path, opened: OpenQuery, outcome: FilterOutcome
 ) -> Iterator[ResultRow]:
     """The rows of a part file, best first, ties by post id descending, with rank and cluster.
 
@@ -211,7 +211,6 @@ def filtered_rows(
                 outcome.scorer.scales(),
                 outcome.scorer.agreement(),
             )
-            assert outcome.cut is not None
             relevance = outcome.cut.relevance.of(0, row_scores[reread])
             likely = dict(zip(reread.tolist(), relevance.tolist(), strict=True))
             order = _order(row_scores, row_at)

@@ -50,18 +50,27 @@ class Outcome:
         scored: how many posts were scored.
         searched: of how many posts it found the best; an index need not score them all.
         scores: the counts of the scores.
-        listed: how many different posts are in the results; None for all.
-        unknown: how many more have the score, but no relevance as the query asks for one.
-        cut: which these are; None where that is not decided by a score.
+        listed: how many different posts are in the results.
     """
 
     scorer: Scorer
     scored: int
     searched: int
     scores: ScoreCounts
-    listed: int | None = None
-    cut: Cut | None = None
-    unknown: int = 0
+    listed: int
+
+
+@dataclass(frozen=True, slots=True)
+class FilterOutcome(Outcome):
+    """What a search did that keeps posts by a score.
+
+    Attributes:
+        cut: which posts it keeps.
+        unknown: how many others have the score, but no relevance as the query asks for one.
+    """
+
+    cut: Cut
+    unknown: int
 
 
 class OpenQuery:
@@ -237,10 +246,7 @@ class OpenQuery:
         if out is None or is_stream(out):
             return
         kind = outcome.scorer.kind
-        cut = outcome.cut
-        result_counts = {"scored": outcome.scored}
-        if outcome.listed is not None:
-            result_counts["kept"] = outcome.listed
+        result_counts = {"scored": outcome.scored, "kept": outcome.listed}
         models: dict[str, Any] = {"model": self.which}
         if self.second_look is not None:
             folder = self.second_look.folder
@@ -253,7 +259,9 @@ class OpenQuery:
             "command": command(),
             "provenance": {**provenance(), **models},
             "score": kind,
-            "threshold": None if cut is None else cut.score,
+            "threshold": outcome.cut.score
+            if isinstance(outcome, FilterOutcome)
+            else None,
             "relevance": self.query.threshold,
             "relevance_map": None if self.labels is None else asdict(self.labels),
             "counts": {**read_counts, **self.window.counts(), **result_counts},

@@ -92,7 +92,7 @@ def check_job(
 ) -> None:
     """Check that the earlier job that left a file or folder is this run's."""
     for path_of_value, saved, current in differences(
-        job, json.loads(json.dumps(dict(mine)))
+        job, json.loads(json.dumps(dict(mine))), inside_lists=False
     ):
         raise InputError(
             f"{path}: was made with other settings ({path_of_value.rpartition('.')[2]}: "

@@ -42,6 +42,7 @@ from siamese_news.data.splits import (
     resplit,
     same_text_key,
 )
+from siamese_news.encoders.presets import names_of
 from siamese_news.errors import InputError
 from siamese_news.model.text_model import TextModel
 from siamese_news.model.trained_on import TrainingRecord
@@ -56,7 +57,6 @@ from siamese_news.training.plain_options import (
     KeepsArguments,
     composed,
     merged,
-    names_of,
     options_of,
     save_as_hyperparameters,
 )

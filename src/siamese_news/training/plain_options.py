@@ -5,7 +5,6 @@ import functools
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib import resources
 from inspect import Parameter, signature, stack
 from typing import Any, Self, cast
 
@@ -150,15 +149,6 @@ def merged(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
         differs = are_mappings and "_target_" not in value
         result[name] = merged(original, value) if differs else value  # type: ignore[arg-type]
     return result
-
-
-@functools.cache
-def names_of(group: str) -> frozenset[str]:
-    """The names of the options of a group, such as ``data``."""
-    files = resources.files("siamese_news.conf").joinpath(group).iterdir()
-    return frozenset(
-        file.name[: -len(".yaml")] for file in files if file.name.endswith(".yaml")
-    )
 
 
 def add_installed() -> None:

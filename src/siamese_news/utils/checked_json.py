@@ -80,9 +80,11 @@ def inner_pairs(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def differences(
-    earlier: Any, later: Any, path: str = ""
+    earlier: Any, later: Any, path: str = "", *, inside_lists: bool = True
 ) -> Iterator[tuple[str, Any, Any]]:
     """The dotted paths of the values in which two values of JSON differ, with both of them.
+
+    A list is one value, unless it is compared item by item (`inside_lists`).
 
     Example:
         >>> from siamese_news.utils.checked_json import differences
@@ -92,9 +94,12 @@ def differences(
     if isinstance(earlier, Mapping) and isinstance(later, Mapping):
         for name in dict.fromkeys([*later, *earlier]):
             values = earlier.get(name, MISSING), later.get(name, MISSING)
-            yield from differences(*values, f"{path}.{name}".lstrip("."))
+            yield from differences(
+                *values, f"{path}.{name}".lstrip("."), inside_lists=inside_lists
+            )
     elif (
-        isinstance(earlier, list)
+        inside_lists
+        and isinstance(earlier, list)
         and isinstance(later, list)
         and len(earlier) == len(later)
     ):

@@ -30,7 +30,7 @@ from siamese_news.scoring import Scorer
 from siamese_news.search.file_pool import FilePool
 from siamese_news.search.filtering import kept_rows
 from siamese_news.search.histogram import ScoreCounts
-from siamese_news.search.opened_query import OpenQuery, Outcome
+from siamese_news.search.opened_query import FilterOutcome, OpenQuery
 from siamese_news.search.partial_results import check_job
 from siamese_news.search.ranked_posts import Sample, metadata_text
 from siamese_news.search.scan import Block, Spool, StreamPool, blocks, content_of
@@ -331,7 +331,7 @@ def merge(
     return []
 
 
-def finish(opened: OpenQuery, folder: ShardFolder, stream: PostStream) -> Outcome:
+def finish(opened: OpenQuery, folder: ShardFolder, stream: PostStream) -> FilterOutcome:
     """Join the rows of all parts, and the counts of the stream, once the parts are scored."""
     scorer = _scorer(opened, folder)
     stream.counts = _counted(opened, folder)
@@ -354,7 +354,7 @@ def finish(opened: OpenQuery, folder: ShardFolder, stream: PostStream) -> Outcom
         opened.second_look.read_sample(sample.posts)
     if folder.shards > 1:
         _write_rejected(folder, stream, opened.query.out)
-    return Outcome(
+    return FilterOutcome(
         scorer,
         totals["scored"],
         totals["scored"],

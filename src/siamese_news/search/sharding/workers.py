@@ -13,7 +13,7 @@ from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.file_pool import FilePool, empty_remarks
 from siamese_news.search.filtering import filter_posts, write_filtered
-from siamese_news.search.opened_query import OpenQuery, Outcome
+from siamese_news.search.opened_query import FilterOutcome, OpenQuery
 from siamese_news.search.partial_results import partial_place
 from siamese_news.search.pool import Pool
 from siamese_news.search.sharding.steps import ShardFolder, finish, merge, step_of
@@ -42,7 +42,7 @@ def filter_to_file(
     *,
     resume: bool,
     say: Callable[[str], None],
-) -> Outcome:
+) -> FilterOutcome:
     """Run a query, or `resume` it, and write all posts that it keeps, best first.
 
     A single one of the `workers` is this process; several are processes of their own. An index, and
@@ -97,7 +97,7 @@ def _run(
     pool: FilePool,
     run: Run,
     say: Callable[[str], None],
-) -> Outcome:
+) -> FilterOutcome:
     """Do every step of every unfinished part, and merge them; see `finish`."""
     while True:
         for index, report in run(folder.missing(step_of(folder)[0])):
