@@ -5,7 +5,7 @@ import numpy as np
 from siamese_news import open_model, open_scorer
 from siamese_news.lexical_head.weights import PoolCounts
 from siamese_news.scoring import observe_all
-from siamese_news.scoring.article_vectors import Rest
+from siamese_news.scoring.article_vectors import DistantPosts
 
 
 def test_words_common_among_posts_that_are_not_near_say_little_of_a_foreign_seed():
@@ -44,8 +44,8 @@ def test_the_rarity_of_words_among_the_rest_is_counted_by_hand():
         shares = np.clip(np.array(counts) / posts, 0.03, 0.4)
         return np.log(0.4 / shares) / np.log(0.4 / 0.03)
 
-    whole = Rest(pool, texts, 1.0).rarity(head, columns)  # of six posts
+    whole = DistantPosts(pool, texts, 1.0).rarity(head, columns)  # of six posts
     np.testing.assert_allclose(whole, by_hand([1, 2, 5, 2, 1], 6), atol=1e-12)
-    half = Rest(pool, texts, 0.5).rarity(head, columns)  # of seven
+    half = DistantPosts(pool, texts, 0.5).rarity(head, columns)  # of seven
     np.testing.assert_allclose(half, by_hand([2, 2.5, 5, 2, 1.5], 7), atol=1e-12)
     assert whole[2] == 0 < whole[0] < 1

@@ -14,7 +14,7 @@ from tests.commands import siamese_news as command
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.search.conversations import (
-    Found,
+    FoundPost,
     Links,
     bring_threads,
     find_threads,
@@ -31,7 +31,7 @@ def linked(id, reply_to=None, **metadata):
 
 def rows_of(posts, found, most=100):
     links = Links(posts)
-    scored = [Found("a", post, 1 - n / 1000, n + 1) for n, post in enumerate(found)]
+    scored = [FoundPost("a", post, 1 - n / 1000, n + 1) for n, post in enumerate(found)]
     return links, list(thread_rows(find_threads(links, scored, limit=most), posts))
 
 
@@ -136,7 +136,7 @@ def test_the_platform_knows_the_conversation_where_a_post_on_the_way_is_missing(
 def test_a_post_that_answers_itself_and_a_circle_are_counted():
     posts = [linked("s", "s"), linked("a", "b"), linked("b", "c"), linked("c", "a")]
     links, rows = rows_of(posts, ["s", "b"])
-    assert (links.own, links.cycles) == (1, 1)
+    assert (links.self_replies, links.cycles) == (1, 1)
     assert sorted(r["post"] for r in rows) == ["a", "b", "c", "s"]
 
 
@@ -176,7 +176,7 @@ def test_any_links_give_what_a_naive_walk_gives(data):
     around |= {other for other in names if up(other) & set(found)}
     kept = [row["post"] for row in rows]
     assert sorted(kept) == sorted(set(found) | around)  # each once, none lost
-    assert links.own == sum(n == p for n, p in parents.items())
+    assert links.self_replies == sum(n == p for n, p in parents.items())
     # A reply comes after what it answers, one deeper, wherever it can.
     place = {
         row["post"]: (number, row["depth"], row["thread"])
@@ -197,7 +197,7 @@ def test_no_bound_loses_a_count(size, most, random: random.Random):
     _, rows = rows_of(posts, found, most=most)
     _, whole = rows_of(posts, found, most=1000)
     assert len(rows) + rows[0]["left_out"] == len(whole) and len(rows) <= most
-    # Found posts come before the posts around them.
+    # FoundPost posts come before the posts around them.
     assert sum(r["role"] == "found" for r in rows) == min(most, len(found))
 
 

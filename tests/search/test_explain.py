@@ -29,7 +29,7 @@ from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.search.explain.explainer import (
     Check,
     NeighborPost,
-    _kept,
+    _uncut_positions,
     alike,
     check,
     explain,
@@ -260,7 +260,10 @@ def test_the_places_of_what_is_read(ids, limit, dropped, last):
     places = [place for place, id in enumerate(ids) if id != dropped]
     expected = places[max(len(places) - limit, 0) :] if last else places[:limit]
     read = np.array([ids[place] for place in expected], np.int64)
-    assert _kept(np.array(ids, np.int64), read, from_end=last).tolist() == expected
+    assert (
+        _uncut_positions(np.array(ids, np.int64), read, from_end=last).tolist()
+        == expected
+    )
 
 
 def test_the_check_can_fail():

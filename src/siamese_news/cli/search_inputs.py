@@ -65,7 +65,7 @@ def read_seeds(query: Query) -> "Seeds":
             lines.append(
                 f'{kind} {article.id}: "{start}", {counted(*length_of(article.full_text))}'
             )
-        for line in _first(lines, f"more ({kind})"):
+        for line in _shortened(lines, f"more ({kind})"):
             echo(line)
     for remark in stub_remarks([*articles, *negatives]):
         echo(remark)
@@ -124,14 +124,16 @@ def described(posts: "PostStream", max_lines: int = _SHOWN) -> list[str]:
     # All of these are named at the end.
     unreadable = [f"skipped: {message}" for message in posts.unreadable]
     return [
-        *_first(files, "more files of posts", max_lines),
-        *_first(
+        *_shortened(files, "more files of posts", max_lines),
+        *_shortened(
             [line for file in posts.detected for line in file.remarks],
             "more remarks",
             max_lines,
         ),
         *columns,
-        *_first(unknown, "more files skipped because of their extensions", max_lines),
+        *_shortened(
+            unknown, "more files skipped because of their extensions", max_lines
+        ),
         *unreadable[:max_lines],
     ]
 
@@ -184,7 +186,9 @@ def open_index_of(path: Path, model: "AnyModel") -> "PostIndex":
     return index
 
 
-def _first(lines: Sequence[str], unlisted: str, max_lines: int = _SHOWN) -> list[str]:
+def _shortened(
+    lines: Sequence[str], unlisted: str, max_lines: int = _SHOWN
+) -> list[str]:
     """The first lines, and the number of further ones."""
     n_unlisted = len(lines) - max_lines
     return [

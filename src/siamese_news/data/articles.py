@@ -283,7 +283,7 @@ def _records(source: Input) -> Records:
     elif suffix in _TEXT:
         yield from _parts(_text_file(path, name), name)
     elif suffix in _PAGES:
-        page = _PAGES[suffix](_whole(path, name), name)
+        page = _PAGES[suffix](_content(path, name), name)
         yield from _parts({**page, "_id": _own_id(name)}, name)
     elif suffix in TABLES:
         yield from _table(path, name, suffix)
@@ -344,7 +344,7 @@ def _json(path: Path, name: str, suffix: str) -> Records:
         encoding = detect_encoding(stream.read1(2**16))
     content = None
     if suffix == ".json":
-        stream = io.BufferedReader(io.BytesIO(_whole(path, name)))
+        stream = io.BufferedReader(io.BytesIO(_content(path, name)))
         data = as_utf8(stream, encoding).read().removeprefix("\ufeff".encode())
         with suppress(BadRow):
             content = decode_value(data)
@@ -361,7 +361,7 @@ def _json(path: Path, name: str, suffix: str) -> Records:
             yield from _rows(json_rows(as_utf8(stream, encoding), None), name)
 
 
-def _whole(path: Path, name: str) -> bytes:
+def _content(path: Path, name: str) -> bytes:
     with open_binary(path) as stream, reading(name):
         data = stream.read(LINE_CAP + 1)
     if len(data) > LINE_CAP:
@@ -383,7 +383,7 @@ def _own_id(name: str) -> str:
 def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
     if not path.stat().st_size:
         return EmptyArticle(f"{name}: the file is empty, expected an article")
-    data = _whole(path, name)
+    data = _content(path, name)
     stream: Any = io.BufferedReader(io.BytesIO(data))
     text = ""
     for number, line in enumerate(as_utf8(stream, detect_encoding(data)), 1):

@@ -89,7 +89,9 @@ def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
     numbered = enumerate(
         islice(result_rows(path, ("text", *_LINKS)), max(requested) + 1)
     )
-    return {row: _shown(record) for row, (_, record) in numbered if row in requested}
+    return {
+        row: _text_and_link(record) for row, (_, record) in numbered if row in requested
+    }
 
 
 def read_values(path: Path, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
@@ -116,7 +118,7 @@ def text_pieces(path: Path) -> Iterator[list[str]]:
         yield [str(row.get("text") or "") for row in block]
 
 
-def _shown(record: Mapping[str, Any]) -> tuple[str, str]:
+def _text_and_link(record: Mapping[str, Any]) -> tuple[str, str]:
     link = next((str(record[name]) for name in _LINKS if record.get(name)), "")
     return clean_text(str(record.get("text") or "")), clean_text(link)
 

@@ -19,7 +19,7 @@ Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class DistantPosts:
     """The posts of a pool that are not near an article: the pool's, less a share of those near."""
 
     pool: PoolCounts
@@ -118,7 +118,7 @@ class ArticleVectors:
         pool: document frequencies; None where no degree is above 0.
         degrees: (A,) how far each article's weights follow these (`TermHead.focused`); None: 0.
         feedback: the posts that expand the articles; None: none.
-        rests: by article, the posts among which words that are common count less.
+        distant_posts: by article, the posts among which words that are common count less.
         leaders: by article, the vectors (n, D) of posts towards whose mean its own vector moves, and
             the weight of that.
 
@@ -138,7 +138,7 @@ class ArticleVectors:
         pool: PoolCounts | None = None,
         degrees: NDArray[np.float64] | None = None,
         feedback: Feedback | None = None,
-        rests: Mapping[int, Rest] | None = None,
+        distant_posts: Mapping[int, DistantPosts] | None = None,
         leaders: Mapping[int, tuple[NDArray[np.float32], float]] | None = None,
     ) -> None:
         self._articles = articles
@@ -174,7 +174,7 @@ class ArticleVectors:
                 weights = articles.terms.focused(pool, degree)
             rows = np.flatnonzero(degrees == degree)
             self.groups.append(self._group(weights, rows, lists, by_list))
-        for article, background_posts in (rests or {}).items():
+        for article, background_posts in (distant_posts or {}).items():
             rarities = background_posts.rarity(articles.terms, self.columns)
             group, row = self.group_of(article)
             group.weaken(row, rarities, self.columns)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.scoring import rules
-from siamese_news.scoring.article_vectors import ArticleVectors, Feedback, Rest
+from siamese_news.scoring.article_vectors import ArticleVectors, DistantPosts, Feedback
 from siamese_news.scoring.basis import Basis, Setting, unsmoothed
 from siamese_news.scoring.evidence import FIRST, shared_words
 from siamese_news.scoring.mixture_weights import MixtureWeights
@@ -76,7 +76,7 @@ def learn(
         pool=pool.counts,
         degrees=degrees,
         feedback=feedback,
-        rests=_rests(setting, pool, degrees, trust),
+        distant_posts=_distant_posts(setting, pool, degrees, trust),
         leaders=leaders,
     )
     weights = _weights(setting, pool, views)
@@ -241,25 +241,25 @@ def _weights(setting: Setting, pool: PoolState, views: _WordViews) -> MixtureWei
     return MixtureWeights(shares, excesses, quantiles)
 
 
-def _rests(
+def _distant_posts(
     setting: Setting, pool: PoolState, degrees: Floats, trust: Floats
-) -> dict[int, Rest]:
+) -> dict[int, DistantPosts]:
     """The posts that are not near each article of a language that the background lacks.
 
     What is common among them says nothing about the article: there the function words of its
     language are told from the words of its story.
     """
     candidates = pool.candidates
-    rests: dict[int, Rest] = {}
+    distant_posts: dict[int, DistantPosts] = {}
     if pool.counts.posts < setting.options.focused_pool.posts:
-        return rests
+        return distant_posts
     for article in np.flatnonzero(setting.foreign & (degrees == 0)).tolist():
         keys, scores = candidates.best(article)
         # Where function words lift most posts, few of these are near.
         n_near = min(rules.near(scores), pool.counts.posts // 4)
         near = [candidates.text(key) for key in keys[:n_near].tolist()]
-        rests[article] = Rest(pool.counts, near, float(trust[article]))
-    return rests
+        distant_posts[article] = DistantPosts(pool.counts, near, float(trust[article]))
+    return distant_posts
 
 
 def _feedback(

@@ -18,7 +18,7 @@ from siamese_news.utils.terminal import counted
 
 
 @dataclass(slots=True)
-class Found:
+class FoundPost:
     """A row of the results.
 
     In one list for all articles, `article` is the one that the post is nearest to and `list` is
@@ -43,7 +43,7 @@ class Thread:
     """
 
     key: int
-    hits: dict[int, Found] = field(default_factory=dict)
+    hits: dict[int, FoundPost] = field(default_factory=dict)
     roles: dict[int, str] = field(default_factory=dict)
     left_out: int = 0
 
@@ -57,18 +57,18 @@ class Thread:
 class Links:
     """Which post answers which; 24 bytes for each post that answers another.
 
-    Links of the `own` posts that answer themselves are left out. `cycles` counts the circles of
-    answers that walks from found posts met.
+    Links of the `self_replies`, posts that answer themselves, are left out. `cycles` counts the
+    circles of answers that walks from found posts met.
     """
 
     def __init__(self, posts: Iterable[Post]) -> None:
-        self.own = self.cycles = 0
+        self.self_replies = self.cycles = 0
         flat = array("q")
         for post in posts:
             parent = metadata_text(post, "reply_to")
             thread = metadata_text(post, "thread")
             if parent == post.id:
-                self.own = self.own + 1
+                self.self_replies = self.self_replies + 1
                 parent = None
             if parent or thread:
                 flat.extend((hash(post.id), hash(parent or ""), hash(thread or "")))
@@ -117,17 +117,17 @@ class Links:
         return self._keys[post]
 
 
-def read_found(path: Path) -> list[Found]:
+def read_found(path: Path) -> list[FoundPost]:
     """The rows of a file of results, best first.
 
     Ranks that all differ are those of one list; so are posts that all differ, without ranks.
     """
-    rows: list[Found] = []
+    rows: list[FoundPost] = []
     for location, row in found_rows(path):
         terms = row.get("terms") or ()
         try:
             rows.append(
-                Found(
+                FoundPost(
                     str(row.get("article", "all")),
                     str(row["post"]),
                     float(row["score"]),
@@ -153,7 +153,9 @@ def read_found(path: Path) -> list[Found]:
     return rows
 
 
-def find_threads(links: Links, results: Sequence[Found], *, limit: int) -> list[Thread]:
+def find_threads(
+    links: Links, results: Sequence[FoundPost], *, limit: int
+) -> list[Thread]:
     """The threads of the found posts, best first, with at most `limit` posts each.
 
     A thread has its found posts, then the posts that they answer, from each upwards, then the
@@ -266,7 +268,7 @@ def bring_threads(
             thread.left_out for thread in threads
         ),
         "posts of these threads that are not among the posts": n_posts - len(rows),
-        "posts that answer themselves (these links are ignored)": links.own,
+        "posts that answer themselves (these links are ignored)": links.self_replies,
         "circles of answers": links.cycles,
     }
     return rows, [

@@ -129,7 +129,7 @@ class Searcher:
         *,
         progress: bool | Callable[[int], None] = False,
     ) -> None:
-        self._named = "pretrained" if model is None else str(model)
+        self._model_name = "pretrained" if model is None else str(model)
         if model is None or isinstance(model, str | PathLike):
             model = open_model(model)
         elif not isinstance(model, TextModel | ExternalModel):
@@ -140,7 +140,7 @@ class Searcher:
                 "model.save_pretrained('minilm'), then Searcher('minilm')"
             )
         else:
-            self._named = type(model).__name__
+            self._model_name = type(model).__name__
         if not isinstance(progress, bool) and not callable(progress):
             raise InputError(
                 f"progress is {progress!r}; expected True, False or a function that takes the "
@@ -150,7 +150,7 @@ class Searcher:
         self.progress = progress
 
     def __repr__(self) -> str:
-        return f"Searcher({self._named!r})"
+        return f"Searcher({self._model_name!r})"
 
     def open_index(self, path: str | PathLike[str]) -> PostIndex:
         """Open an index from ``siamese-news index``, to search instead of posts.
@@ -281,7 +281,9 @@ class Searcher:
         given_posts = list(posts_of(posts))
         seeds = opened.seeds
         explained = explain_nearest(model, seeds.articles, given_posts, opened.scorer())
-        return Records(_named(record_of(explanation)) for explanation in explained)
+        return Records(
+            _python_record(record_of(explanation)) for explanation in explained
+        )
 
     def keywords(
         self,
@@ -366,7 +368,7 @@ class Searcher:
             (),
             bool(query.distinct),
         )
-        if query.second_look is None and self._named != "pretrained":
+        if query.second_look is None and self._model_name != "pretrained":
             query = replace(query, second_look=NO_LOOK)
         return open_query(query, seeds, self.model)
 
@@ -422,12 +424,12 @@ def _records(rows: Iterable[Mapping[str, Any]], query: Query) -> Records:
         if not str(row.get("text") or "").strip():
             empty += 1
             continue
-        records.append(_named({name: row.get(name) for name in query.columns}))
+        records.append(_python_record({name: row.get(name) for name in query.columns}))
     if empty:
         posts = f"{counted(empty, 'post')} with an empty text"
         log.info("%s %s left out of the result", posts, verb(empty, "are"))
     return records
 
 
-def _named(row: Mapping[str, Any]) -> dict[str, Any]:
+def _python_record(row: Mapping[str, Any]) -> dict[str, Any]:
     return {_IN_PYTHON.get(name, name): value for name, value in row.items()}

@@ -298,7 +298,7 @@ def _posts_values(desk: Desk) -> dict[str, Any]:
         "about": pages.relevant_to(desk),
         "titles": meta.get("titles") or {},
         "days": results.days,
-        "learned": desk.learning.found(),
+        "learned": desk.learning.result(),
         "said": desk.machine.verdicts(),
         "problem": desk.machine.problem,
         "commands": [
@@ -318,7 +318,9 @@ def _posts(desk: Desk, values: Values) -> dict[str, Any]:
         return {"html": "", "found": 0, "next": None, "timeline": ""}
     min_score = values.get("least")
     last_position = count_in(values.get("after") or "0", "after")
-    learned = desk.learning.places() if values.get("order") == "learned" else None
+    learned = (
+        desk.learning.learned_ranks() if values.get("order") == "learned" else None
+    )
     ranks = positions = results.find(
         Filter(
             values.get("words", "")[:200],
@@ -398,7 +400,7 @@ def _plans_that_fix_criteria(desk: Desk) -> list[Certification | Stopping]:
 
 
 def _label_values(desk: Desk) -> dict[str, Any]:
-    learned = desk.learning.found()
+    learned = desk.learning.result()
     ready = desk.project.results.exists()
     return {
         "planned": desk.certificate.planned,

@@ -118,7 +118,7 @@ class Certificate(_Planned[Certification]):
     def __init__(self, project: Project, log: LabelJournal) -> None:
         super().__init__(project, log, Certification, "sheet.plan.json")
         # The file of the plan and the version of the labels, with the result.
-        self._found: tuple[Path, int, Findings] | None = None
+        self._findings: tuple[Path, int, Findings] | None = None
 
     @property
     def sheet(self) -> Path:
@@ -174,7 +174,7 @@ class Certificate(_Planned[Certification]):
                 for key, sampled in self.opened().sampled.by_key.items()
             }
 
-    def left(self) -> int:
+    def labels_left(self) -> int:
         """How many of the planned labels are not given yet."""
         with self._guard:
             certification = self.opened()
@@ -189,7 +189,7 @@ class Certificate(_Planned[Certification]):
         with self._guard:
             path = self.path
             version = self._log.version
-            if self._found is None or self._found[:2] != (path, version):
+            if self._findings is None or self._findings[:2] != (path, version):
                 certification = self.opened()
                 labels = labels_in(self._log, certification.sampled)
                 certification.log.look(labels)
@@ -202,8 +202,8 @@ class Certificate(_Planned[Certification]):
                     [sentence_of(content, claim) for claim in content["claims"]],
                     left_sentence(content),
                 )
-                self._found = path, version, findings
-            return self._found[2]
+                self._findings = path, version, findings
+            return self._findings[2]
 
     def progress(self) -> str:
         """The progress in a sentence for the annotator; renewed every ten labels."""
@@ -211,7 +211,7 @@ class Certificate(_Planned[Certification]):
             return ""
         with self._guard:
             certification = self.opened()
-            latest = self._found
+            latest = self._findings
             # A count is no look at the result.
             n_labels = len(labels_in(self._log, certification.sampled).of)
             planned = certification.settings.budget
@@ -221,7 +221,7 @@ class Certificate(_Planned[Certification]):
                 or abs(self._log.version - latest[1]) >= _RENEWED
             ):
                 self.findings()
-                latest = self._found
+                latest = self._findings
         assert latest is not None
         content = latest[2].content
         used_at_findings = content["labels"]["used"]

@@ -83,7 +83,7 @@ def _at_threshold(desk: Desk) -> int:
     return int((desk.project.load_results().scores >= desk.project.threshold).sum())
 
 
-def _found(desk: Desk) -> Iterator[Mapping[str, Any]]:
+def _list_rows(desk: Desk) -> Iterator[Mapping[str, Any]]:
     """The rows of the list: those at or above the threshold, as ``filter`` writes them.
 
     The list of a certificate lacks the posts that were labeled not relevant, and has those from
@@ -148,7 +148,7 @@ def _csv(
 
 def _parquet(desk: Desk, path: Path) -> None:
     with atomic_write(path, "wb") as stream:
-        write_rows(stream, _found(desk), "parquet", columns=RANKED)
+        write_rows(stream, _list_rows(desk), "parquet", columns=RANKED)
     meta = desk.project.meta()
     counts = {**(meta.get("counts") or {}), "kept": count(desk)}
     labels = desk.project.load_results().labels
@@ -188,9 +188,9 @@ def _commands(desk: Desk, path: Path) -> None:
 # Kind -> name of its file, and how it is made.
 KINDS: dict[str, tuple[str, Maker]] = {
     "report": ("report.html", _report),
-    "csv": ("found.csv", _csv(_found, RANKED)),
+    "csv": ("found.csv", _csv(_list_rows, RANKED)),
     "parquet": ("found.parquet", _parquet),
-    "ids": ("ids.csv", _csv(_found, _IDS)),
+    "ids": ("ids.csv", _csv(_list_rows, _IDS)),
     "labels": ("labels.csv", _csv(_given_labels, _LABEL_COLUMNS)),
     "certificate": ("certificate.json", _certificate("certificate.json")),
     "certificate-page": ("certificate.html", _certificate("certificate.html")),

@@ -150,7 +150,7 @@ def queue(
         drawn = _unlabeled(desk, desk.certificate.next_posts(ahead), name, leave)
         # Posts that the page already has will get a label each.
         waiting = sum(not desk.log.by_annotator(post) for post in leave)
-        drawn = drawn[: max(0, desk.certificate.left() - waiting)]
+        drawn = drawn[: max(0, desk.certificate.labels_left() - waiting)]
     if kind != "sample":
         decided = {YES: True, NO: False}
         posts = desk.project.load_results().by_id([*desk.log.posts(), *leave]).values()
@@ -168,7 +168,7 @@ def _from_rank(
     """The first posts without this annotator's label, one of each group of near-duplicates."""
     results = desk.project.load_results()
     ranks = results.find(Filter(groups=True))
-    learned_ranks = desk.learning.places() if learned else None
+    learned_ranks = desk.learning.learned_ranks() if learned else None
     if learned_ranks is not None:
         ranks = ranks[np.argsort(learned_ranks[ranks - 1])]
     near: list[int] = []
@@ -198,7 +198,7 @@ def _labeled(desk: Desk, kind: str, annotator: str, leave: set[str]) -> list[int
             "conflict": mine is not None
             and (
                 log.verdict(post) == CONFLICT
-                or {mine.label, desk.machine.said(rank)} == {YES, NO}
+                or {mine.label, desk.machine.verdict_at(rank)} == {YES, NO}
             ),
         }
         if is_due[kind]:

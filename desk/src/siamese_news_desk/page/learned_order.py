@@ -92,7 +92,7 @@ class Machine:
                 return None
             return self._held[1]
 
-    def said(self, rank: int) -> str:
+    def verdict_at(self, rank: int) -> str:
         """``yes`` or ``no`` for the post at a rank; empty without a verdict, or without a cut."""
         machine_verdicts = self.verdicts()
         if (
@@ -114,7 +114,7 @@ class Learning:
         self._guard = threading.Lock()
 
     def learn(self) -> dict[str, Any]:
-        """Learn in a process of its own, so that the page stays quick; returns the same as `found`.
+        """Learn in a process of its own, so that the page stays quick; returns the same as `result`.
 
         Too few labels are an `InputError`.
         """
@@ -157,7 +157,7 @@ class Learning:
             write_json(self._path("json"), learned)
             return learned
 
-    def found(self) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """The last result of learning; empty before the first.
 
         Returns:
@@ -167,10 +167,10 @@ class Learning:
         """
         return read_object(self._path("json"))
 
-    def places(self) -> NDArray[np.int64] | None:
+    def learned_ranks(self) -> NDArray[np.int64] | None:
         """The rank in the learned order by the rank in that of the search; None without one."""
         path = self._path("parquet")
-        return _places(path, path.stat().st_mtime_ns) if path.exists() else None
+        return _ranks_in(path, path.stat().st_mtime_ns) if path.exists() else None
 
     def next_ranks(self, labeled: Mapping[int, bool | None], count: int) -> list[int]:
         """Ranks of the posts that teach most, as ``feedback --next`` chooses them.
@@ -178,7 +178,7 @@ class Learning:
         `labeled` maps the ranks of posts that have labels, or wait for one, to whether they are
         relevant; None if undecided.
         """
-        learned_ranks = self.places()
+        learned_ranks = self.learned_ranks()
         groups = self._project.load_results().clusters
         has_odds = learned_ranks is not None and self._path("npy").exists()
         odds = np.load(self._path("npy")) if has_odds else None
@@ -191,7 +191,7 @@ class Learning:
 
     def commands(self) -> list[str]:
         """The equivalent command line."""
-        if not (learned := self.found()):
+        if not (learned := self.result()):
             return []
         # A project may be somebody else's, so the line is made of what the page can have written.
         machine = learned.get("machine")
@@ -218,7 +218,7 @@ class Learning:
 
 
 @lru_cache(1)
-def _places(path: Path, changed: int) -> NDArray[np.int64]:
+def _ranks_in(path: Path, changed: int) -> NDArray[np.int64]:
     import pyarrow.parquet as pq
 
     table = pq.read_table(path, columns=["rank", "rank_before"])

@@ -18,7 +18,7 @@ from siamese_news.search.report.charts import (
     curve_chart,
     timeline_chart,
 )
-from siamese_news.search.report.page import environment, shown
+from siamese_news.search.report.page import environment, shown_post
 from siamese_news.utils.terminal import counted, shown_relevance, verb
 from siamese_news_desk.decide.bounds.hypergeometric import labels_for_precision
 from siamese_news_desk.decide.plan.population import score_text
@@ -113,11 +113,13 @@ def items(
         label_of_annotator = {
             name: judgment.label for name, judgment in judgments if name != annotator
         }
-        if (machine_verdict := machine.said(post.rank)) and machine.source:
+        if (machine_verdict := machine.verdict_at(post.rank)) and machine.source:
             label_of_annotator[f"{machine.source[1]} (machine)"] = machine_verdict
         entries.append(
             {
-                "shown": shown(post.rank, replace(post, terms=[]) if blind else post),
+                "shown": shown_post(
+                    post.rank, replace(post, terms=[]) if blind else post
+                ),
                 "mine": log.of(post.id, annotator),
                 "others": label_of_annotator,
                 "bar": (post.score - min_score) / (max_score - min_score or 1.0),

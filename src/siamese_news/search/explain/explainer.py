@@ -237,7 +237,7 @@ def name_neighbors(
     }
     posts_by_key: dict[bytes, Post] = {}
     for block in pool if neighbor_keys else ():
-        for row, key in _places(block.content, neighbor_keys, model):
+        for row, key in _rows_of(block.content, neighbor_keys, model):
             posts_by_key.setdefault(key, block.posts[row])
         if len(posts_by_key) == len(neighbor_keys):
             break
@@ -252,7 +252,7 @@ def name_neighbors(
     ]
 
 
-def _places(
+def _rows_of(
     content: Content, keys: Collection[bytes], model: TextModel
 ) -> Iterator[tuple[int, bytes]]:
     """The rows of the texts whose ids are `keys`, and these ids."""
@@ -287,7 +287,7 @@ class Reader:
             self._of_id = self._of_id[:limit]
             of_read = self._of_id
         else:
-            of_read = self._of_id[self._places(self._ids, "article")]
+            of_read = self._of_id[self._positions_read(self._ids, "article")]
         self.read: list[int] = np.unique(of_read).tolist()
         self.last = len(sentences) - 1
         if self.read and model.limits["keep"] == "first":
@@ -431,15 +431,17 @@ class Reader:
         self, ids: NDArray[np.int64], side: Side, towards: NDArray[np.float32]
     ) -> NDArray[np.float64]:
         """The part of each id in the cosine with `towards`."""
-        positions = self._places(ids, side)
+        positions = self._positions_read(ids, side)
         values = np.zeros(len(ids))
         values[positions] = self._model.contributions(ids[positions], towards)
         return values
 
-    def _places(self, ids: NDArray[np.int64], side: Side) -> NDArray[np.int64]:
+    def _positions_read(self, ids: NDArray[np.int64], side: Side) -> NDArray[np.int64]:
         """The places of the ids that the encoder reads."""
         keep_last = self._model.limits["keep"] == "last"
-        return _kept(ids, self._model.cut([ids], side)[0], from_end=keep_last)
+        return _uncut_positions(
+            ids, self._model.cut([ids], side)[0], from_end=keep_last
+        )
 
 
 def check(
@@ -476,7 +478,7 @@ def _joined(
     return ids, np.repeat(np.arange(len(pieces)), [len(piece) for piece in pieces])
 
 
-def _kept(
+def _uncut_positions(
     ids: NDArray[np.int64], cut_ids: NDArray[np.int64], *, from_end: bool
 ) -> NDArray[np.int64]:
     """The places of the ids that `TextModel.cut` left; it drops whole words and one end."""

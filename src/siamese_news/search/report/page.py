@@ -89,7 +89,7 @@ _COUNTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPost:
     """A post on the page."""
 
     row: int
@@ -104,16 +104,16 @@ class Shown:
 class _Group:
     """A cluster on the page: its best post, its copies or its thread, and keys to sort by."""
 
-    lead: Shown
-    copies: list[Shown]
-    turns: list[tuple[Turn, Shown]]
+    lead: ShownPost
+    copies: list[ShownPost]
+    turns: list[tuple[Turn, ShownPost]]
     size: int
     seeds: str
     slots: str
     bar: float
 
     @property
-    def posts(self) -> list[Shown]:
+    def posts(self) -> list[ShownPost]:
         """The posts of the results among those that it lists."""
         return [
             self.lead,
@@ -199,13 +199,13 @@ def environment(*loaders: BaseLoader) -> Environment:
     return environment
 
 
-def shown(row: int, post: ReportPost) -> Shown:
+def shown_post(row: int, post: ReportPost) -> ShownPost:
     """A post for the templates: its matched terms marked, a long text cut.
 
     Links and scripts refer to it by its number, `row`.
     """
     text = post.text
-    return Shown(
+    return ShownPost(
         row,
         post,
         iso_date(post.created_at) or "" if post.created_at else "",
@@ -252,10 +252,10 @@ def _groups(data: ReportData, slots: Mapping[int, int]) -> list[_Group]:
         slots_of_members = {slots[row] for row in members if row in slots}
         groups.append(
             _Group(
-                lead=shown(best[cluster], lead),
-                copies=[shown(row, posts[row]) for row in copies],
+                lead=shown_post(best[cluster], lead),
+                copies=[shown_post(row, posts[row]) for row in copies],
                 turns=[
-                    (turn, shown(row_of_post.get(id(turn.post), -1), turn.post))
+                    (turn, shown_post(row_of_post.get(id(turn.post), -1), turn.post))
                     for turn in turns
                 ],
                 size=max(len(ids), lead.cluster_size),

@@ -353,7 +353,7 @@ def _checked(row: Mapping[str, Any], location: str) -> dict[str, Any]:
         if name in NEEDED or row.get(name) not in (None, ""):
             fields[_FIELDS.get(name, name)] = parse(row[name], f"{location}: '{name}'")
     for name in ("depth", "left_out"):
-        fields[name] = _whole(row.get(name) or 0, f"{location}: '{name}'")
+        fields[name] = _whole_number(row.get(name) or 0, f"{location}: '{name}'")
     if row.get("thread_rank"):
         fields["thread"] = str(row["thread_rank"])
     terms = row.get("terms") or ()
@@ -382,7 +382,7 @@ def _number(value: Any, location: str) -> float:
     return number
 
 
-def _whole(value: Any, location: str) -> int:
+def _whole_number(value: Any, location: str) -> int:
     number = _number(value, location)
     if number != int(number) or number < 0:
         raise InputError(f"{location} is {str(value)[:40]!r}; expected a whole number")
@@ -392,7 +392,7 @@ def _whole(value: Any, location: str) -> int:
 _READERS: dict[Kind, Callable[[Any, str], Any]] = {
     "text": lambda value, _: str(value),
     "number": _number,
-    "whole": _whole,
+    "whole": _whole_number,
 }
 # A cluster is compared, never counted with.
 _SHOWN: dict[str, Callable[[Any, str], Any]] = {

@@ -91,7 +91,7 @@ class Watch:
         if not self.fresh:
             self._use(self.window.scorer())
         self._committed = self._told = self._heard = time.monotonic()
-        self._before = self.counts["read"]
+        self._read_at_status = self.counts["read"]
 
     def begin(self, warm: Iterable[Post] = ()) -> None:
         """Start a fresh watch, with an earlier pool in the window."""
@@ -252,7 +252,7 @@ class Watch:
         """Print the progress."""
         counts = self.counts
         passed = max(now - self._told, 1e-9)
-        rate = (counts["read"] - self._before) / passed
+        rate = (counts["read"] - self._read_at_status) / passed
         silent = now - self._heard
         rejected = sum(
             count for name, count in counts.items() if name.startswith("rejected")
@@ -268,7 +268,7 @@ class Watch:
         ]
         self._tell("; ".join(filter(None, facts)))
         self._told = now
-        self._before = counts["read"]
+        self._read_at_status = counts["read"]
 
 
 @contextmanager

@@ -68,7 +68,7 @@ class PostWindow:
     ) -> None:
         self._folder = folder
         self._posts = posts
-        self._before = opened.scorer()
+        self._unlearned = opened.scorer()
         for name in ("window", "learned"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         growing = Chunk(0, 0)
@@ -108,7 +108,7 @@ class PostWindow:
 
     def content(self, posts: Sequence[Post]) -> Content:
         """The form of posts that the scorers of this window read."""
-        return content_of(self._before, posts)
+        return content_of(self._unlearned, posts)
 
     def add(self, posts: Sequence[Post], content: Content) -> None:
         """Add posts of the stream, at most `room`."""
@@ -128,9 +128,9 @@ class PostWindow:
 
     def scorer(self) -> Scorer:
         """A scorer that has observed the finished chunks."""
-        observer = self._before.observer()
+        observer = self._unlearned.observer()
         if observer is None or not self.chunks:
-            return self._before
+            return self._unlearned
         for chunk in self.chunks:
             observer.merge(self._state(chunk).read_bytes())
         return observer.settle()
@@ -170,7 +170,7 @@ class PostWindow:
         self.growing = chunk
         remedy = "start over with another --out"
         self._file = GrowingFile(self._path(chunk), chunk.size, remedy)
-        self._observer = self._before.observer()
+        self._observer = self._unlearned.observer()
 
     def _close(self) -> None:
         chunk = self.growing
