@@ -110,7 +110,7 @@ def read_web_archive(data: bytes, location: str) -> dict[str, Any]:
     return read_page(body or b"", location)
 
 
-_TEXT = (".txt", ".text", ".md")
+_TEXT = (".txt", ".text", ".md", ".ris")
 _PAGES = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), read_page),
     **dict.fromkeys((".mhtml", ".mht"), read_web_archive),
@@ -148,7 +148,8 @@ def read_articles(
 
     - ``.txt`` (``.text``, ``.md``): one article; its id is the file's name without suffixes (white
       space becomes ``-``), its title the first line that is not blank where more text follows it.
-      An export of Nexis or Factiva, also in Word, is as many articles as it has, numbered from 1.
+      An export of Nexis or Factiva, also in Word, is as many articles as it has, numbered from 1;
+      so is ``.ris``, the form of reference managers.
     - ``.html`` (``.htm``, ``.xhtml``, ``.mhtml``): a saved web page, by the extra ``web``; ``.docx``
       and ``.pdf``, by the extra ``office``; ids in the same way.
     - ``.jsonl`` (``.ndjson``), ``.csv``, ``.tsv``, ``.parquet``: one article per row with ``_id``,

@@ -1,4 +1,4 @@
-"""Articles in one file, as Nexis and Factiva export them: cut at their marks, without the forms."""
+"""Articles in one file, as databases of news export them: cut at their marks, without the forms."""
 
 import re
 from collections.abc import Sequence
@@ -80,6 +80,8 @@ _ABOUT = re.compile(
     r"|.{1,200}\.{4,80} ?\d{1,5}",
     re.I,
 )
+# A field of RIS: its tag and its text, which may go on in the next lines.
+_TAGGED = re.compile(r"(?ms)^([A-Z][A-Z\d])  -(.*?)(?=^[A-Z][A-Z\d]  -|\Z)")
 _PARAGRAPH = 25  # words that no line of such a page has
 _PAPER = 80  # letters of a line above the text, at most
 _LINES = 25  # of the form above a text, at most
@@ -98,6 +100,8 @@ def exported(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
         ['A flood']
     """
     lines = [line.strip() for line in lines if line.strip()]
+    if any(line.startswith("TY  -") for line in lines):
+        return _references(lines), []
     if any(re.match(r"AN(?:\s|$)", line) for line in lines):
         lines = [
             line
@@ -132,6 +136,29 @@ def exported(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
         return articles, pages
     about = [line for line in lines[:_LINES] if _ABOUT.fullmatch(line)]
     return [], lines[:1] if len(about) > 2 else []
+
+
+def _references(lines: Sequence[str]) -> list[dict[str, Any]]:
+    """The articles of RIS, the form of reference managers, which ends each with the tag ER."""
+    articles = []
+    for record in re.split(r"(?m)^ER  -.*$", "\n".join(lines)):
+        fields = {tag: text.strip() for tag, text in _TAGGED.findall(record)}
+        title, text, day, source, url = (
+            next(filter(None, map(fields.get, tags.split())), "")
+            for tags in ("TI T1", "AB N2", "DA Y1", "T2 JF JO PB", "UR")
+        )
+        if "TY" in fields:
+            articles.append(
+                {
+                    "title": title,
+                    "text": text,
+                    # Of a year alone, the day would be invented.
+                    "created_at": iso_date(day) if len(day.strip("/")) > 4 else None,
+                    "url": url,
+                    "metadata": {"source": source or "RIS"},
+                }
+            )
+    return articles
 
 
 def _first_line(lines: Sequence[str]) -> int:

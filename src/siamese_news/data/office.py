@@ -51,8 +51,8 @@ def read_docx(data: bytes, location: str) -> dict[str, Any]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             check_parts(archive, _ARTICLE)
         document = docx.Document(io.BytesIO(data))
-        text = clean_text("".join(_words(document.element.body)))
-        lines = [line.strip() for line in text.split("\n")]
+        words = "".join(_words(document.element.body))
+        lines = [line.strip() for line in clean_text(words).split("\n")]
         about = document.core_properties
         return _article(location, lines, about.title, about.created, about.author)
 

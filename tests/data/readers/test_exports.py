@@ -164,6 +164,43 @@ def test_a_title_above_its_newspaper_under_numbers(tmp_path):
     assert {a.metadata["source"] for a in articles} == {"Der Kai"}
 
 
+RIS = (
+    "Provider: A database\n\nTY  - NEWS\nT1  - {0}\nA1  - Example, Ann\nJF  - The Tansy Post\n"
+    "Y1  - {2}/\nN2  - {1}\nUR  - https://tansy.example/1\nER  - \n",
+    "TY  - NEWS\nAU  - Example, Ann\nAU  - Example, Ben\nTI  - {0}\nT2  - The Tansy Post\n"
+    "DA  - {2}\nPY  - 2026\nAB  - {1}\nKW  - Locks\nER  -\n\n",
+)
+
+
+@pytest.mark.parametrize("form", RIS)
+@pytest.mark.parametrize("ending", [".ris", ".txt"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_every_reference_of_ris_is_a_seed(tmp_path, form, ending, line_end):
+    rows = zip(TITLES, TEXTS, ("2026/05/03", "2026/05/04"), strict=True)
+    content = "".join(form.format(*row) for row in rows)
+    path = tmp_path / f"two{ending}"
+    path.write_text(content, newline=line_end)
+    articles = read_articles(path)
+    assert [article.id for article in articles] == ["two-1", "two-2"]
+    assert [article.title for article in articles] == list(TITLES)
+    assert [article.text for article in articles] == list(TEXTS)
+    days = [article.metadata["created_at"][:10] for article in articles]
+    assert days == ["2026-05-03", "2026-05-04"]
+    assert {article.metadata["source"] for article in articles} == {"The Tansy Post"}
+
+
+def test_a_reference_with_a_title_and_a_year_alone(tmp_path):
+    (tmp_path / "a.ris").write_text(
+        "TY  - NEWS\nTI  - Weir gives way\nDA  - 2026///\nER  -"
+    )
+    (article,) = read_articles(tmp_path / "a.ris")
+    assert (article.id, article.title, article.text) == ("a", "Weir gives way", "")
+    assert "created_at" not in article.metadata  # the day would be invented
+    (tmp_path / "b.ris").write_text("TY  - NEWS\nAU  - Example, Ann\nER  -")
+    with pytest.raises(InputError, match="'text' is empty, and so is the title"):
+        read_articles(tmp_path / "b.ris")
+
+
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8"])
 def test_pages_and_json_without_a_word_about_their_encoding(tmp_path, encoding):
     text = "Die Schleuse brach am frühen Morgen, sagte Jürgen Groß vom Wasseramt. " * 9

@@ -469,9 +469,11 @@ class _Look:
     ) -> Format | None:
         """A known format with the fields that the user chose."""
         guessing = not self.choice.text_field and self.choice.id_field is None
-        if recognized is None or guessing:
-            return recognized
-        return recognized.chosen(self.choice, records)
+        return (
+            recognized
+            if recognized is None or guessing
+            else recognized.chosen(self.choice, records)
+        )
 
     def document(self, document: Document) -> Detected:
         """One JSON document with the records inside."""
@@ -625,12 +627,12 @@ class _Look:
             and len(names) > 1
             and kind in ("json", "jsonl")
             and platform is None
+            and all(isinstance(value, dict) for value in records[0].values())
         ):
-            if all(isinstance(value, dict) for value in records[0].values()):
-                raise InputError(
-                    f"{location}: is one object of objects, by column or by id; expected an object "
-                    'for each post (in pandas: to_json(path, orient="records", lines=True))'
-                )
+            raise InputError(
+                f"{location}: is one object of objects, by column or by id; expected an object "
+                'for each post (in pandas: to_json(path, orient="records", lines=True))'
+            )
         if platform is None and fields is None and kind not in ("jsonl", "json"):
             platform = self._chosen(known_table(names), records)
         if platform is not None:

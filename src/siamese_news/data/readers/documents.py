@@ -304,11 +304,13 @@ class _Chunks:
             token = match[0]
             depth += (token in (b"[", b"{")) - (token in (b"]", b"}"))
             if depth > _DEPTH or token.isdigit():
-                problem = (TOO_DEEP, f"nested deeper than {_DEPTH} levels")
-                if token.isdigit():
-                    problem = ("number too long", "a number has 1,000 digits or more")
+                reason, problem = (
+                    ("number too long", "a number has 1,000 digits or more")
+                    if token.isdigit()
+                    else (TOO_DEEP, f"nested deeper than {_DEPTH} levels")
+                )
                 self._bad = BadRow(
-                    problem[0], f"{problem[1]}; the rest of the file is not read"
+                    reason, f"{problem}; the rest of the file is not read"
                 )
                 return b"".join(pieces) + data[at : match.start()]
             if token in (b"NaN", b"Infinity", b"-Infinity"):

@@ -187,11 +187,9 @@ class PostIds:
         nowhere = hash(("", number)) & _PLACE
         if not placed:
             return [hash(post.text) & _TEXT | nowhere for post in posts]
-        place_hashes = [hash((place_of(post), number)) & _PLACE for post in posts]
-        texts = [hash(post.text) & _TEXT for post in posts]
         return [
-            text | place_hash
-            for text, place_hash in zip(texts, place_hashes, strict=True)
+            hash(post.text) & _TEXT | hash((place_of(post), number)) & _PLACE
+            for post in posts
         ]
 
     def _name(self, post: Post, mark: int, file: str) -> str | None:

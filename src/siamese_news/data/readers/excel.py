@@ -127,12 +127,11 @@ def _first_rows(sheet: Any, texts: Sequence[str]) -> tuple[list[list[str]], int,
         ["" if cell is None else str(cell).strip() for cell in row] for row in cell_rows
     ]
     at = header_of(rows)
-    has_header = True
+    has_header = at is not None
     if at is None:
         title = rows and rows[0][0] and not any(rows[0][1:])
         filled = (row for row, cells in enumerate(rows) if sum(map(bool, cells)) > 1)
         at = next(filled, 0) if title else 0
-        has_header = False
     return rows, at, {*texts} <= {*rows[at]} if texts and rows else has_header
 
 
