@@ -312,6 +312,21 @@ def test_what_a_sample_for_relevance_does_not_take(tmp_path, more, said):
     assert not (tmp_path / "sheet.csv").exists()
 
 
+def test_once_every_post_is_drawn_there_is_none_to_label(tmp_path):
+    results = write(tmp_path / "all.jsonl")
+    rows = results.read_text().splitlines(keepends=True)
+    results.write_text("".join(rows[:12]))
+    sheet, more = tmp_path / "sheet.csv", tmp_path / "more.csv"
+    drawn(results, sheet)
+    label(sheet, lambda rank: rank <= 5)
+    assert "2 posts to label" in drawn(results, more, "--labels", sheet).stderr
+    draw = ("sample", "--for", "relevance", "--results", results, "--labels", sheet)
+    for count, said in (("10", "of 0 that are not drawn"), ("101", "expected 10 to")):
+        done = run(*draw, "--out", tmp_path / "third.csv", "--budget", count)
+        assert done.exit_code == 2 and said in done.stderr, done.stderr
+    assert not (tmp_path / "third.csv").exists()
+
+
 def test_labels_that_are_too_few_and_plans_without_a_precision_are_named(tmp_path):
     results = write(tmp_path / "all.jsonl")
     drawn(results, tmp_path / "sheet.csv")

@@ -194,23 +194,24 @@ def next_places(
     With ten labels, over what they leave open: the variance p (1 - p) of a label.
 
     Raises:
-        InputError: another number of first posts than 10 to 100, or fewer posts.
+        InputError: another number of first posts than 10 to 100, more than 100, or no post is left.
     """
     population, values_of = estimates
     values = next(iter(values_of.values()))
-    if not drawn and not FEWEST <= count <= min(MOST, len(values)):
+    drawn_ranks = population.ranks_of(list(drawn)).values()
+    undrawn = len(values) - len(drawn_ranks)
+    if not (1 if drawn else FEWEST) <= min(count, undrawn) or count > MOST:
         raise InputError(
-            f"{count} posts to label for relevance; expected {FEWEST} to {MOST}, and no more than "
-            f"the list has ({len(values):,})"
+            f"{count} posts to label for relevance, of {undrawn:,} that are not drawn yet; expected "
+            f"{FEWEST} to {MOST}"
         )
     unclear = None
     if sum(not label.skipped for label in labels.of.values()) >= FEWEST:
         by_labels = OwnRelevance.of(estimates, labels)
         values = by_labels.map.relevance(by_labels.values)
         unclear = values * (1 - values)
-    drawn_ranks = population.ranks_of(list(drawn)).values()
-    seed += len(drawn)  # another draw than that of the first ones
-    return spread(values, count, seed, drawn=drawn_ranks, unclear=unclear)
+    # Another seed than that of the posts that were drawn.
+    return spread(values, count, seed + len(drawn), drawn=drawn_ranks, unclear=unclear)
 
 
 def _fit(logits: Floats, truth: NDArray[np.bool_]) -> tuple[Floats, int]:
