@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 
 from packaging.requirements import Requirement
 
-from siamese_news.utils.markdown import markdown_table
+from benchmarks.printed_table import print_table
 
 
 def needed(name: str) -> dict[str, int]:
@@ -44,7 +44,7 @@ def main() -> None:
         for name, size in sorted(sizes.items(), key=lambda entry: -entry[1])
         if size > 1e6
     ]
-    print(markdown_table(rows))
+    print_table(rows)
     print(f"{sum(sizes.values()) / 1e6:.0f} MB in {len(sizes)} packages, without .pyc")
 
 

@@ -11,13 +11,11 @@ import argparse
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 
-from benchmarks.measure import machine
+from benchmarks.printed_table import print_table
 from siamese_news import Searcher
 from siamese_news.data.records import Article, Collection, Post
 from siamese_news.data.sources import open_source
 from siamese_news.metrics import evaluate_run
-from siamese_news.utils.markdown import markdown_table
-from siamese_news.utils.provenance import provenance
 
 Judgments = Mapping[str, Mapping[str, int]]
 
@@ -101,8 +99,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.parse_args()
     logging.disable()
-    print(markdown_table(list(rows())))
-    print(f"{machine()}; revision {provenance()['revision']}")
+    print_table(list(rows()))
 
 
 if __name__ == "__main__":

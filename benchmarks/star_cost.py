@@ -19,12 +19,11 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from benchmarks.measure import machine
-from benchmarks.real_posts import measured, row, texts
+from benchmarks.printed_table import print_table
+from benchmarks.processes import SIAMESE_NEWS, measured
+from benchmarks.real_posts import row, texts
 from siamese_news.data.records import Article
 from siamese_news.data.sources import open_source
-from siamese_news.utils.markdown import markdown_table
-from siamese_news.utils.provenance import provenance
 
 ENGLISH = 11
 FOREIGN = ("-es", "-pt", "-it")
@@ -64,7 +63,7 @@ def searched(
     cells = {}
     for _ in range(turns):
         for look, times in used.items():
-            times.append(measured([*ask, "--second-look", look], None)[0])
+            times.append(measured(*SIAMESE_NEWS, *ask, "--second-look", look).cpu)
             meta = json.loads(out.with_name("out.jsonl.meta.json").read_bytes())
             cells[look] = f"{min(times):.2f}, {meta['counts']['scored']:,}"
     difference = min(used["star"]) - min(used["none"])
@@ -102,14 +101,13 @@ def main() -> None:
                 stream.write(row(number, text))
         pool: list[object] = ["--posts", posts]
         if not options.scan:
-            measured(["index", *pool, "--out", folder / "posts.index"], None)
+            measured(*SIAMESE_NEWS, "index", *pool, "--out", folder / "posts.index")
             pool = ["--index", folder / "posts.index"]
         for what, seeds in questions.items():
             cells = searched(folder, pool, seeds, options.turns)
             rows.append({"seeds": what, **cells})
             print(rows[-1], flush=True)
-    print(markdown_table(rows))
-    print(f"{options.posts:,} posts; {machine()}; revision {provenance()['revision']}")
+    print_table(rows)
 
 
 if __name__ == "__main__":
