@@ -305,7 +305,7 @@ def test_nothing_in_common_is_no_error(mixture, text, article):
 )
 def test_one_other_sentence_is_in_the_singular(mixture, others, said):
     one = explain(mixture, STORY, POSTS[:1])[0]
-    tested = Check(sentence=0, drop=0.1, compared=others, greatest=0.05)
+    tested = Check(sentence=0, drop=0.1, others=others, greatest=0.05)
     assert said in check_words(dataclasses.replace(one, check=tested))
 
 
@@ -382,6 +382,7 @@ def test_the_command_explains_the_score_of_the_search(files):
     for row in rows:
         assert row["score"] == pytest.approx(scores[row["post"]], abs=1e-6)
         assert row["sentences"][row["check"]["sentence"] - 1]["share"] > 0.2
+        assert {*row["check"]} == {"sentence", "drop", "others", "greatest", "holds"}
     assert "mostly about the story" in done.stderr
 
 

@@ -318,15 +318,15 @@ def test_the_histogram_has_a_log_axis_and_the_threshold():
     assert [bar.row[1] for bar in chart.bars] == [1000, 100, 10]
     assert heights[0] - heights[1] == pytest.approx(heights[1] - heights[2])
     assert [bar.above for bar in chart.bars] == [False, True, True]
-    width = chart.right - chart.left
-    assert chart.line.at == pytest.approx(chart.left + width / 4)
+    width = chart.x_max - chart.x_min
+    assert chart.line.at == pytest.approx(chart.x_min + width / 4)
     assert [tick.label for tick in chart.y_ticks] == ["1", "10", "100", "1,000"]
 
 
 def test_a_threshold_beyond_all_scores_is_still_on_the_axis():
     chart = histogram_chart({"edges": [0, 0.1], "counts": [1]}, 0.9)
-    assert chart.line.at == pytest.approx(chart.right)
-    assert all(bar.x + bar.width <= chart.right for bar in chart.bars)
+    assert chart.line.at == pytest.approx(chart.x_max)
+    assert all(bar.x + bar.width <= chart.x_max for bar in chart.bars)
 
 
 @given(
@@ -349,7 +349,7 @@ def test_the_timeline_counts_every_date(dates):
     chart = timeline_chart(dates)
     assert sum(bar.row[1] for bar in chart.bars) == len(dates)
     assert all(
-        chart.left <= bar.x and bar.x + bar.width <= chart.right + 1
+        chart.x_min <= bar.x and bar.x + bar.width <= chart.x_max + 1
         for bar in chart.bars
     )
     assert len(chart.x_ticks) <= 10

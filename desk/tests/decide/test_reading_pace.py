@@ -35,8 +35,8 @@ def test_a_curve_of_many_points_ends_where_they_end():
         [tuple(map(float, place.split(","))) for place in line.split()]
         for line in chart.curves
     )
-    assert len(curve) <= 301 and curve[0] == even[0] == (chart.left, chart.bottom)
-    assert curve[-1][0] == chart.right and curve[-1][1] == even[-1][1] > chart.top
+    assert len(curve) <= 301 and curve[0] == even[0] == (chart.x_min, chart.bottom)
+    assert curve[-1][0] == chart.x_max and curve[-1][1] == even[-1][1] > chart.top
     assert curve == sorted(curve) and [y for _, y in curve] == sorted(
         (y for _, y in curve), reverse=True
     )

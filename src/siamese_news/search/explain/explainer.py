@@ -93,12 +93,12 @@ class Check:
     """The test of the explanation: the sentence it names against those of about equal length.
 
     Without the sentence, the one with the greatest surplus, the score falls by `drop`; without one
-    of those `compared` with it (`EQUAL`), by `greatest` at most, which is None if there are none.
+    of the `others` (`EQUAL`), by `greatest` at most, which is None if there are none.
     """
 
     sentence: int
     drop: float
-    compared: int
+    others: int
     greatest: float | None
 
     @property

@@ -72,8 +72,8 @@ def check_words(explanation: Explained) -> str:
     if explanation.check.greatest is None:
         return f"Tested: {sentence}; no other sentence is about as long, so there is no comparison."
     best = explanation.score - explanation.check.greatest
-    count = counted(explanation.check.compared, "other sentence")
-    which = "the" if explanation.check.compared == 1 else "any of"
+    count = counted(explanation.check.others, "other sentence")
+    which = "the" if explanation.check.others == 1 else "any of"
     sentence += f"; without {which} {count} about as long, it is at least {best:.4f}"
     if explanation.check.holds:
         return f"Tested, the explanation holds: {sentence}."

@@ -77,8 +77,8 @@ class BarChart:
     curves: tuple[str, ...] = ()
     width: int = WIDTH
     height: int = HEIGHT
-    left: int = _LEFT
-    right: int = WIDTH - _RIGHT
+    x_min: int = _LEFT
+    x_max: int = WIDTH - _RIGHT
     top: int = _TOP
     bottom: int = HEIGHT - _BOTTOM
 
