@@ -327,6 +327,20 @@ def test_once_every_post_is_drawn_there_is_none_to_label(tmp_path):
     assert not (tmp_path / "third.csv").exists()
 
 
+def test_posts_without_texts_are_not_drawn_to_be_labeled(tmp_path):
+    results = write(tmp_path / "all.jsonl")
+    rows = [json.loads(line) for line in results.read_text().splitlines()]
+    texts = [{"id": row["post"], "text": row.pop("text")} for row in rows]
+    posts, sheet = tmp_path / "posts.jsonl", tmp_path / "sheet.csv"
+    for path, lines in ((results, rows), (posts, texts)):
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = run("sample", "--for", "relevance", "--results", results, "--out", sheet)
+    assert done.exit_code == 2 and "with --posts" in done.stderr, done.stderr
+    assert not sheet.exists()
+    drawn(results, sheet, "--posts", posts)
+    assert all(row["text"] for row in label(sheet, lambda rank: True))
+
+
 def test_labels_that_are_too_few_and_plans_without_a_precision_are_named(tmp_path):
     results = write(tmp_path / "all.jsonl")
     drawn(results, tmp_path / "sheet.csv")

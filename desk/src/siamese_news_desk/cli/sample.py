@@ -314,16 +314,18 @@ def _draw_for_relevance(
     from siamese_news_desk.labels.sheets import write_sheet
 
     estimates = estimates_of(results)
+    texts = Texts(estimates[0], posts)
+    texts.expect_any()
     if labels:
         plan_of(labels, "sample --for relevance")
-    sheets = [*labels, out]
-    sampled = own_sample(sheets[0])
-    verdicts = read_labels(labels, sampled)
+    sampled = own_sample([*labels, out][0])
     drawn = list(sampled.by_name) if labels else []
-    ranks = next_places(estimates, drawn, verdicts, budget or FEWEST, seed)
-    units = Texts(estimates[0], posts).units(ranks)
+    verdicts = read_labels(labels, sampled)
+    units = texts.units(next_places(estimates, drawn, verdicts, budget or FEWEST, seed))
     write_sheet(out, sampled.keyed(units), format)
-    sheet_options = " ".join(f"--labels {quote(str(sheet))}" for sheet in sheets)
+    sheet_options = " ".join(
+        f"--labels {quote(str(sheet))}" for sheet in [*labels, out]
+    )
     echo(
         f"{out}: {counted(len(units), 'post')} to label, of {len(estimates[0]):,}; then siamese-news "
         f"relevance --results {quote(str(results))} {sheet_options} --out map.json. With --labels, "
