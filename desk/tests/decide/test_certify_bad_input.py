@@ -137,30 +137,44 @@ def test_labels_of_posts_that_were_not_drawn_are_not_used(pool):
     refused(certify(folder), "was given in a sheet of this plan")
 
 
-@pytest.mark.parametrize("kind", ["next", "relevance"])
-def test_a_sheet_that_is_of_no_plan_is_the_one_that_is_named(pool, kind):
-    """Next to a sheet of the plan without labels, and alone, whatever posts were drawn."""
+@pytest.mark.parametrize(
+    "writer", ["feedback --next", "sample --for relevance", "sample"]
+)
+def test_a_sheet_that_is_not_of_the_plan_is_the_one_that_is_named(pool, writer):
+    """Next to a sheet of the plan without labels, and with them, whatever posts were drawn."""
     folder, relevant = pool
     start(folder, "--at-least", "300", "--budget", "600")
     results = folder / "scored.jsonl"
     stray = folder / "stray.csv"
-    if kind == "next":
+    if writer == "feedback --next":
         results = folder / "scored.parquet"
         scored(results)
         done = run("feedback", "--results", results, "--next", stray)
+    elif writer == "sample":
+        done = start(folder, "--seed", "1", "--again", out="stray.csv")
     else:
         done = run("sample", "--results", results, "--for", "relevance", "--out", stray)
     assert done.exit_code == 0, done.stderr
     plan = ("--plan", folder / "sheet.plan.json", "--labels", folder / "sheet.csv")
     number = len(fill(stray, relevant))
+    of_another = f"is a sheet of {writer}, for siamese-news"
     done = run("certify", *plan, "--labels", stray)
     refused(
-        done, f"stray.csv: none of its labels ({number}) was given in a sheet of this"
+        done,
+        "stray.csv: "
+        + (
+            f"none of its labels ({number}) was given in a sheet of this"
+            if writer == "sample"
+            else of_another
+        ),
     )
     fill(folder / "sheet.csv", relevant)
     done = run("certify", *plan, "--labels", stray)
-    words = "labels are of posts that were not drawn, or from sheets"
-    assert f"{number} {words}" in done.stderr
+    if writer == "sample":
+        words = "labels are of posts that were not drawn, or from sheets"
+        assert f"{number} {words}" in done.stderr
+    else:
+        refused(done, of_another)
 
 
 def test_a_gap_in_the_order_counts_as_an_error(pool):
