@@ -75,7 +75,11 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
         for known_form in FORMATS
         for path in known_form.inside
     ]
+    # A prefix that is not there costs a pass over the beginning; below an array all begin with it.
+    outermost = _ITEM if head.lstrip().startswith(b"[") else ""
     for prefix in dict.fromkeys([_ITEM, *(prefix for prefix, _ in prefixed), ""]):
+        if not prefix.startswith(outermost):
+            continue
         sample = _sample(
             head,
             prefix,
