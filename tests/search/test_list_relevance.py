@@ -265,6 +265,24 @@ def test_relevance_says_to_what_it_is(searcher):
     assert line.startswith("By your 20 labels about 70%") and "18 of 20" in line
 
 
+@pytest.mark.parametrize(
+    ("titles", "remark"),
+    [
+        ((), ""),  # a map of an earlier version does not say
+        (("Ferry aground", "River Asker floods Harlow Bridge"), ""),
+        (("Ferry aground",), "for other articles ('Ferry aground')"),
+        (("Ferry aground", "Ban of hats"), "('Ferry aground' and 1 more)"),
+    ],
+)
+def test_labels_for_other_articles_are_told(searcher, caplog, tmp_path, titles, remark):
+    caplog.set_level("INFO")
+    dataclasses.replace(OF_SCORE, titles=titles).write(tmp_path / "map.json")
+    story = Article("a", STORY, title="River Asker floods Harlow Bridge")
+    searcher.rank([story], POSTS, top=1, relevance_map=tmp_path / "map.json")
+    assert ("labels behind this relevance" in caplog.text) == bool(remark)
+    assert remark in caplog.text
+
+
 def test_a_map_of_another_form_is_refused(tmp_path):
     path = tmp_path / "map.json"
     with pytest.raises(InputError, match="siamese-news relevance wrote"):

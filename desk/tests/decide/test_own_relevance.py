@@ -216,14 +216,16 @@ def test_labels_make_the_relevance_of_results_ones_own(tmp_path, ending):
     assert len(first) == len(second) == 10 and len(posts) == 20
     out = tmp_path / "map.json"
     sheets = ("--labels", sheet, "--labels", more)
+    about = results.with_name(results.name + ".meta.json")
+    about.write_text(json.dumps({"titles": {"a": "Ferry aground"}}))
     done = run("relevance", "--results", results, *sheets, "--out", out)
     assert done.exit_code == 0, done.stderr
     assert "By 20 labels" in done.stdout and "At 0.5: " in done.stdout
     label_map = LabelMap.read(out)
     values = estimates_of(results)[1][label_map.mapped]
     assert 250 <= (label_map.relevance(values) >= 0.5).sum() <= 350
-    meta = {"relevance_map": {"mapped": "relevance"}}
-    results.with_name(results.name + ".meta.json").write_text(json.dumps(meta))
+    assert label_map.titles == ("Ferry aground",)
+    about.write_text(json.dumps({"relevance_map": {"mapped": "relevance"}}))
     again = run("relevance", "--results", results, "--labels", sheet)
     assert again.exit_code == 2 and "is by labels already" in again.stderr
 

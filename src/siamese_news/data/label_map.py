@@ -5,6 +5,7 @@ file uses it. It is an estimate as the one before is, for one search and one mea
 It rises with what it maps, so the order of a list stays the same.
 """
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -42,6 +43,7 @@ class LabelMap:
         labels: the number of labels.
         relevant: how many of them say relevant.
         wrong: how many were on the wrong side of .5 when each label in turn was left out.
+        titles: of the articles that the labeled posts were searched for, where they are known.
     """
 
     mapped: Mapped
@@ -50,6 +52,17 @@ class LabelMap:
     labels: Count
     relevant: Count
     wrong: Count
+    titles: tuple[str, ...] = ()
+
+    def remarks(self, titles: Collection[str]) -> list[str]:
+        """A remark if the labels were given for none of the articles with these titles."""
+        if not self.titles or not set(self.titles).isdisjoint(titles):
+            return []
+        and_more = f" and {len(self.titles) - 1} more" * (len(self.titles) > 1)
+        return [
+            "The labels behind this relevance were given for other articles "
+            f"({self.titles[0]!r}{and_more}): label posts of this search (sample --for relevance)"
+        ]
 
     def relevance(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
         """(N,) relevance of N values, rounded down."""

@@ -200,6 +200,8 @@ class OpenQuery:
     def remarks(self, *search_remarks: str) -> list[str]:
         """All remarks for the reader of the results, with `search_remarks` on the posts and results."""
         remarks = [*self.languages.remarks(), *search_remarks]
+        if self.labels is not None:
+            remarks += self.labels.remarks(self.titles.values())
         if self.seeds.one_story:
             articles = self.seeds.articles
             remarks[:0] = foreign_remarks(self.model, articles, self.languages.seeds)

@@ -147,6 +147,7 @@ class OwnRelevance:
             len(truth),
             int(truth.sum()),
             wrong,
+            tuple((result_meta(population.path).get("titles") or {}).values()),
         )
         drawn = (
             _SHIFTS[drawn_cells // len(_SLOPES), 0],
