@@ -80,3 +80,11 @@ def test_every_kind_of_user_has_a_command_and_a_way_on():
     )
     assert [who for who, _, _ in rows] == ["social scientist", "researcher", "engineer"]
     assert all(links.count("](") >= 3 for _, _, links in rows)
+
+
+def test_the_words_under_the_picture_are_few():
+    (paragraph,) = re.findall(
+        r"\(docs/quality\.svg\)\n\n(.*?)\n\[All figures", README, re.S
+    )
+    assert len(paragraph.split()) <= 45
+    assert len(re.findall(r"\d+", paragraph)) <= 2
