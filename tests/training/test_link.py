@@ -231,7 +231,7 @@ def test_unfinished_training_goes_on_with_its_own_encoder_and_a_whole_checkpoint
     (bag / "row.json").unlink()  # as if it had been stopped before its test
     checkpoint = bag / "checkpoints" / "last.ckpt"
     with pytest.raises(
-        InputError, match=r"unfinished training of another.* encoder\._target_"
+        InputError, match=r"unfinished training of another.* module\.encoder\._target_"
     ):
         _run(bag, "encoder=cnn", f"resume={checkpoint}")
     checkpoint.write_bytes(checkpoint.read_bytes()[:1000])
