@@ -473,6 +473,7 @@ def test_what_the_search_left_beside_its_results_is_used(tmp_path):
             "r.jsonl:1: 'score' is 'high'",
         ),
         ("r.jsonl", json.dumps(ROWS[0] | {"rank": 1.5}), "r.jsonl:1: 'rank' is '1.5'"),
+        ("r.jsonl", json.dumps(ROWS[0] | {"rank": "1,000"}), "'rank' is '1,000'"),
         (
             "r.csv",
             "article,rank,score,post,text\na,1,0.5,p\n",

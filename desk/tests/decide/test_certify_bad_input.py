@@ -19,6 +19,7 @@ from sheet_commands import (
 )
 
 from siamese_news_desk.decide.plan.sealed_files import SEAL, read_sealed, write_sealed
+from siamese_news_desk.labels import matching
 from siamese_news_desk.labels.journal import LabelJournal
 from siamese_news_desk.labels.matching import Label, Labels, SampledPosts, VerdictLog
 from siamese_news_desk.labels.units import Unit
@@ -561,6 +562,20 @@ def test_two_programs_that_are_open_keep_the_verdicts_of_both(tmp_path):
     again = VerdictLog(*files)
     again.look(Labels({name: Label(one.sampled, "no") for name, one in of.items()}))
     assert again.changed == 4
+
+
+def test_verdicts_given_after_the_clock_was_set_back_are_the_present_ones(
+    tmp_path, monkeypatch
+):
+    sampled = SampledPosts(tmp_path / "drawn.jsonl", "plan")
+    (post,) = sampled.draw([Unit("p0", "p0")])
+    log = VerdictLog(sampled, tmp_path / "verdicts.jsonl", tmp_path / "copy.jsonl")
+    for day, verdict in (("20", "no"), ("10", "yes")):
+        monkeypatch.setattr(matching, "now", lambda day=day: f"2026-11-{day}T00:00:00Z")
+        log.look(Labels({"p0": Label(post, verdict)}))
+    assert log.covers(Labels({"p0": Label(post, "yes")}))
+    assert not log.covers(Labels({"p0": Label(post, "no")}))
+    assert log.changed == 1
 
 
 def test_other_criteria_are_other_verdicts(pool, tmp_path):

@@ -421,7 +421,7 @@ def read_score(text: object, name: str = "the threshold") -> float:
     Raises:
         InputError: not a number that a score can be, such as a percentage.
     """
-    score = read_number(text)
+    score = _number(text)
     if not abs(score) <= 4:
         remark = "" if math.isinf(score) else " (a score is not a percentage)"
         raise InputError(
@@ -437,7 +437,7 @@ def read_relevance(text: object) -> float:
     Raises:
         InputError: not a number from 0 to 1, such as a percentage.
     """
-    relevance = read_number(text)
+    relevance = _number(text)
     if not 0 <= relevance <= 1:
         raise InputError(
             f"the threshold is {str(text)[:40]!r}; expected a relevance, a number from 0 to 1 such "
@@ -451,7 +451,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def read_number(text: object) -> float:
+def _number(text: object) -> float:
     """A number that a person typed, with a decimal point or comma; NaN for anything else."""
     try:
         return float(str(text).strip().replace(",", "."))

@@ -98,7 +98,7 @@ def _check_same(
     inside = tuple(f"{name}." for name in (*_SAME_RESULT, *may_differ))
     differing = [
         f"{key} ({brief_json(saved)} there, {brief_json(current)} here)"
-        for key, saved, current in differences(begun, config)
+        for key, saved, current in differences(begun, config, inside_lists=False)
         if not f"{key}.".startswith(inside)
     ]
     if differing:

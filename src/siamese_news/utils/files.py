@@ -60,7 +60,7 @@ def is_stream(path: str | Path) -> bool:
 def expect_regular(path: str | Path, expected: str = "a file") -> None:
     """Refuse a pipe, a device or a folder, whose reading may never end, and a link to nothing.
 
-    A missing file is none of these.
+    A missing file is allowed.
 
     Raises:
         InputError: it says what was `expected`.

@@ -117,7 +117,7 @@ def certify(
             echo(f"{packet}: {', '.join(write_packet(packet, check, checked))}")
         return
     assert labels
-    default_plan = plan_of(labels, "sample")
+    default_plan = plan_of(labels, "sample")  # checks the sheets, whatever --plan names
     path = plan or default_plan
     certification = Certification.resume(path, results=results, posts=posts)
     labels_given = read_labels(labels, certification.sampled)

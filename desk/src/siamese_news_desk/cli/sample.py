@@ -318,14 +318,13 @@ def _draw_for_relevance(
     texts.expect_any()
     if labels:
         plan_of(labels, "sample --for relevance")
-    sampled = own_sample([*labels, out][0])
+    sheets = [*labels, out]
+    sampled = own_sample(sheets[0])
     drawn = list(sampled.by_name) if labels else []
     verdicts = read_labels(labels, sampled)
     units = texts.units(next_places(estimates, drawn, verdicts, budget or FEWEST, seed))
     write_sheet(out, sampled.keyed(units), format)
-    sheet_options = " ".join(
-        f"--labels {quote(str(sheet))}" for sheet in [*labels, out]
-    )
+    sheet_options = " ".join(f"--labels {quote(str(sheet))}" for sheet in sheets)
     echo(
         f"{out}: {counted(len(units), 'post')} to label, of {len(estimates[0]):,}; then siamese-news "
         f"relevance --results {quote(str(results))} {sheet_options} --out map.json. With --labels, "

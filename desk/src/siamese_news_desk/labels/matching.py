@@ -409,8 +409,9 @@ class VerdictLog:
         self._rows.append(fitting(row, _VerdictRow))
 
     def _verdicts(self) -> dict[str, str]:
-        """The recorded verdicts by key."""
-        return [{}, *(verdicts for verdicts, _ in self._history())][-1]
+        """The recorded verdicts by key, in the order of the rows: the clock may have been set back."""
+        latest = {row["key"]: row["label"] for row in self._rows}
+        return {key: label for key, label in latest.items() if label}
 
     def _history(self) -> Iterator[tuple[dict[str, str], int]]:
         """The verdicts by key after each row, and how many were changed so far."""

@@ -338,8 +338,8 @@ def order_of(values: Iterable[Any]) -> str:
     spread = len(ending) - len(leading)
     if spread < 0 or "ymd" not in orders:
         orders.discard("ymd")
-    # Last numbers that vary more are days, unless they can be years: with ten more of them than of
-    # first numbers they cannot, and neither with 01 to 03, as social media are younger than 2003.
+    # If the last numbers vary more than the first, they are days or years. Ten more values are too
+    # many for years, and 01 to 03 too early: social media are younger than 2003.
     elif spread > 9 or (spread > 1 and any(int(day) < 4 for day in ending)):
         orders = {"ymd"}
     return "!" if not orders else "?" if len(orders) > 1 else orders.pop()

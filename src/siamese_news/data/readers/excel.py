@@ -142,7 +142,7 @@ def _damaged(source: Input, error: BaseException) -> InputError:
 
 
 def _cell(value: Any) -> Any:
-    """A cell as a CSV would have it; a number whose digits Excel has lost is no whole one."""
+    """A cell as a CSV would have it; a number of more digits than Excel keeps becomes a fraction."""
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:

@@ -1,5 +1,6 @@
 """The data of a report, from a results file and its ``.meta.json``."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,7 +19,6 @@ from siamese_news.data.results import found_rows, result_meta, web_link
 from siamese_news.errors import InputError
 from siamese_news.search.clusters import CLUSTERED, cluster_posts
 from siamese_news.search.list_relevance import about_words
-from siamese_news.search.query import read_number
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command, provenance
 
@@ -376,7 +376,10 @@ def counted_scores(scores: Sequence[float] | NDArray[np.float64]) -> ScoreHistog
 
 
 def _number(value: Any, location: str) -> float:
-    number = read_number(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
     if not abs(number) <= 1e15:  # neither does NaN
         raise InputError(f"{location} is {str(value)[:40]!r}; expected a number")
     return number
