@@ -23,13 +23,14 @@ TITLES = {
 IN_HISTORY = "revision in the history"  # false in a result of a revision that was rewritten since
 NUMBER = r"[-+−]?\d[\d,]*(\.\d+)?"
 WIDE = 6  # columns that still fit side by side
-# A longer table is folded: the alphas of every head, or every threshold.
-ROWS_IN_VIEW = 14
+# A longer table is folded: next to a figure the alphas of every head, or every threshold. Whoever
+# comes for a table of the paper finds it open.
+ROWS_IN_VIEW = {"figure": 14, "table": 24}
 # Details with more characters or numbers are folded: they repeat the figures of a table.
 DETAILS_IN_VIEW = 300
 NUMBERS_IN_VIEW = 4
 # Of a picture, in rem per inch: its full width, and the least at which its text can be read.
-# In a narrower window the picture scrolls.
+# In a narrower window the picture scrolls; on a phone it is whole.
 FULL_WIDTH, READABLE_WIDTH = 9, 6.5
 # What a reader of one paper's page needs to know before the first table.
 WORDS = {

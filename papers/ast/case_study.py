@@ -25,6 +25,8 @@ AST_IRRELEVANT = 10
 AST_MOST_SIMILAR = (0.9166, 0.8996, 0.8841, 0.8838, 0.8686)
 AST_LEAST_SIMILAR = (0.4311, 0.3877, 0.3875, 0.3797, 0.3361)
 
+ENDS = {"top": "most similar", "bottom": "least similar"}  # of a model's list
+
 REMARK = (
     "The paper's case study has a story, posts and labels of its own, which are not public. Ours "
     "is the Boston bombing: 38 seed articles of usatoday-cnn and 40,078 posts of CrisisLexT6 and "
@@ -159,7 +161,8 @@ def _draw_scores(there: Sequence[tuple[str, str, Mapping[str, Any]]]) -> Any:
 
 def _lay_out_extremes(results: Results) -> Content:
     tables, counted = [], []
-    for option, title, values in _scored(results):
+    models = _scored(results)
+    for option, title, values in models:
         rows = [
             {
                 "post": post["id"],
@@ -173,15 +176,14 @@ def _lay_out_extremes(results: Results) -> Content:
         tables.append(
             Table(f"Five most and five least similar posts: {titled}", rows, option)
         )
-        right = sum(post["relevant"] for post in values["most similar"])
-        counted.append(f"{title} {right} of {len(values['most similar'])}")
+        counted.append(
+            f"{title} {_relevant(values, 'top')} of {len(values['most similar'])}"
+        )
     if STORY in results:
         tables.insert(0, _texts(results))
     return Content(
         tables=tables,
-        outcome="Most of the posts at the top are about the story, none at the bottom."
-        if counted and _none_at_the_bottom(results)
-        else "",
+        outcome=_at_both_ends([values for _, _, values in models]) if models else "",
         details=f"Relevant among the five most similar: {', '.join(counted)}."
         if counted
         else "",
@@ -190,16 +192,23 @@ def _lay_out_extremes(results: Results) -> Content:
 
 def _places(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The most similar posts and the least similar ones: top 1, 2, ..., then bottom 1, 2, ..."""
-    for end, which in (("top", "most similar"), ("bottom", "least similar")):
+    for end, which in ENDS.items():
         for number, post in enumerate(values[which], start=1):
             yield f"{end} {number}", post
 
 
-def _none_at_the_bottom(results: Results) -> bool:
-    return not any(
-        post["relevant"]
-        for _, _, values in _scored(results)
-        for post in values["least similar"]
+def _relevant(values: Mapping[str, Any], end: str) -> int:
+    """How many posts at one end of a model's list are relevant."""
+    return sum(post["relevant"] for post in values[ENDS[end]])
+
+
+def _at_both_ends(models: Sequence[Mapping[str, Any]]) -> str:
+    """How many posts at each end are relevant with every model, in a sentence."""
+    top = min(_relevant(values, "top") for values in models)
+    bottom = max(_relevant(values, "bottom") for values in models)
+    return (
+        f"With every model, at least {top} of the five most similar posts are about the story, and "
+        f"{f'at most {bottom}' if bottom else 'none'} of the five least similar."
     )
 
 

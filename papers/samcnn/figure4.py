@@ -152,17 +152,18 @@ def _lay_out(results: Results) -> Content:
     shares = {name: separation(places, relevant) for name, places in panels.items()}
     column = "relevant posts whose nearest neighbor is relevant"
     rows = [{"ranker": name, column: share} for name, share in shares.items()]
-    said = ", ".join(
-        f"{name} {share:.2f}" for name, share in shares.items() if share is not None
+    listed = ", ".join(
+        f"{share:.2f} ({name})" for name, share in shares.items() if share is not None
     )
-    highest = max((share, name) for name, share in shares.items() if share is not None)
-    outcome = f"The relevant posts lie closest together with {highest[1]}."
-    if highest[1] != "PAtt":
-        outcome = f"This contradicts the paper, whose PAtt separates best: here {said}."
+    _, best = max((share, name) for name, share in shares.items() if share is not None)
+    agrees = "agrees with" if best == "PAtt" else "contradicts"
+    outcome = (
+        f"This {agrees} the paper, whose PAtt separates best: the share of relevant posts whose "
+        f"nearest neighbor is relevant is {listed}."
+    )
     details = (
-        f"Topic {topic}: {len(relevant)} candidates, {sum(relevant)} relevant. Share of relevant "
-        f"posts whose nearest neighbor in the plane is relevant: {said} (by chance "
-        f"{sum(relevant) / len(relevant):.2f})."
+        f"Topic {topic}: {len(relevant)} candidates, {sum(relevant)} relevant, so that the share "
+        f"would be {sum(relevant) / len(relevant):.2f} by chance."
     )
     if topic != BEST:
         details += (

@@ -41,10 +41,11 @@ EXHIBIT = Exhibit(
     title="Newer work on the same topics, by others",
     remark=(
         "Anserini searches its own copy of the collections, so its lists of candidates are not "
-        "those of the paper. HCAN (Rao et al., EMNLP 2019) reranks the same candidates, Birch "
-        "(Akkalyoncu Yilmaz et al., EMNLP 2019) fine-tunes BERT on these topics to rank news, and "
-        "CATBERT (arXiv 2312.07599) links tweets to news with data of its own. Their tables could "
-        "not be read here, so no figure of them is repeated."
+        "those of the paper. HCAN (Rao et al., EMNLP 2019) reranks the same candidates, and Yang et "
+        "al. (arXiv 1903.10972) rank posts for these topics with BERT. Birch (Akkalyoncu Yilmaz et "
+        "al., EMNLP 2019) ranks news with a BERT that is fine-tuned on them, and CATBERT (arXiv "
+        "2312.07599) links tweets to news with data of its own. Their tables could not be read "
+        "here, so no figure of them is repeated."
     ),
     published=Published(
         ANSERINI,

@@ -17,7 +17,7 @@ from siamese_news.utils.files import atomic_write
 #: Vectors that the others are appended to.
 GLOVE = {"shared": "glove.6B.100d.150k.bin.gz", "stories": KUMO}
 #: Collections without a test here, whose posts are read as well.
-OTHERS = (
+COLLECTIONS = (
     "events-dev",
     "politifact-dev",
     "facebook-teasers",
@@ -33,7 +33,7 @@ def post_vectors(setting: Setting, collection: RerankCollection, path: Path) -> 
     """Write the vectors of the collection's words to a word2vec file, unless it exists.
 
     FastText (Bojanowski et al., TACL 2017) learns from the posts of all years (texts without
-    judgments) and from those of `OTHERS`. A word's vector is GloVe's, zeros where it has none,
+    judgments) and from those of `COLLECTIONS`. A word's vector is GloVe's, zeros where it has none,
     followed by FastText's. Returns the path.
     """
     if path.is_file():
@@ -41,7 +41,7 @@ def post_vectors(setting: Setting, collection: RerankCollection, path: Path) -> 
     posts = [text.split() for text in collection.posts.values()]
     if setting.data == "shared":
         tokenize = Tokenizer(urls="drop", mentions="drop")
-        for name in OTHERS:
+        for name in COLLECTIONS:
             posts += [tokenize(post.text) for post in open_posts_of(name).values()]
     counts = Counter(word for post in posts for word in post)
     words = [word for word, count in counts.most_common() if count >= LEAST]

@@ -29,8 +29,8 @@ SETTINGS = {
     "size of the hidden layer o": ("100", "100", "100"),
     "dropout": ("0.5", "0.5", "0.5"),
     "optimizer": ("SGD", _SGD, _SGD),
-    "batches": (NOT_SAID, "256, one query", "300, one query"),
-    "sum over the query words": ("mean", "learned", "sum (embed) or mean (ave)"),
+    "batches": (NOT_SAID, "256, of one query", "300, of one query"),
+    "aggregation": ("mean", "learned", "sum (embed) or mean (ave)"),
     "learning rate": ("0.03", _RATE, _RATE),
     "epochs": (NOT_SAID, f"{_BEST} batches", f"{_BEST} queries"),
 }

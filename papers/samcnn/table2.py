@@ -8,6 +8,9 @@ from papers.jobs import Results
 from papers.samcnn.published import LOGGED, PAPER, SETTINGS
 from papers.training_runs import compose_training
 
+# Option of task.batches -> whose posts a batch holds.
+BATCHES = {"mixed": "of several queries", "query": "of one query"}
+
 
 def settings_here(experiment: str) -> dict[str, str]:
     """The settings of an experiment of ``conf/experiment``, under the names of `SETTINGS`."""
@@ -33,8 +36,8 @@ def settings_here(experiment: str) -> dict[str, str]:
         "dropout": f"{ranker['dropout']} (features), {ranker['head_dropout']} (o)",
         "optimizer": f"{optimizer['_target_'].rpartition('.')[2]}, momentum "
         f"{optimizer['momentum']}, weight decay {optimizer['weight_decay']}",
-        "batches": f"{task['batch_size']}, {task['batches']}",
-        "sum over the query words": ranker["aggregation"],
+        "batches": f"{task['batch_size']}, {BATCHES[task['batches']]}",
+        "aggregation": ranker["aggregation"],
         "learning rate": f"{optimizer['lr']}, times {schedule['gamma']} every "
         f"{schedule['step_size']} epochs",
         "epochs": f"{task['epochs']}{stop if patience else ''}; validated every {_interval(task)}",

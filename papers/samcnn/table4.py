@@ -109,9 +109,13 @@ def _words(setting: Setting, topic: str) -> Sequence[str] | None:
 def pattern_rows(
     counts: Mapping[str, Mapping[str, Sequence[int]]], words: Sequence[str] | None
 ) -> list[dict[str, Any]]:
-    """One row a pattern in the top (`topic_patterns`); without words, places from 1 name them."""
+    """One row a pattern in the top (`topic_patterns`), the single words first, as in the paper.
+
+    Without words, places from 1 name them.
+    """
     rows = []
-    for pattern, (relevant, other) in counts["top"].items():
+    for pattern in sorted(counts["top"], key=lambda pattern: (len(pattern), pattern)):
+        relevant, other = counts["top"][pattern]
         places = [int(place) for place in pattern.split()]
         named = [
             f"word {place + 1}" if words is None else words[place] for place in places

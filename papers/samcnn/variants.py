@@ -5,7 +5,7 @@ from pathlib import Path
 
 from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting
-from papers.samcnn.post_vectors import post_vectors
+from papers.samcnn.post_vectors import COLLECTIONS, post_vectors
 from papers.samcnn.published import PAPER, YEARS
 from papers.samcnn.runs import (
     RANKERS,
@@ -190,9 +190,10 @@ OWN_VECTORS = Exhibit(
     key="own_vectors",
     title="Other word vectors",
     remark="QAtt and PAtt as in Table 3, except for the vectors. “Own vectors”: GloVe's 100 "
-    "dimensions are followed by 100 that FastText learns from the posts of all years (texts "
-    "without judgments), with character n-grams for rare words. “As chosen” was chosen on held-out "
-    "topics of the 2013 fold, which the other folds test. There words without a vector are as long "
+    "dimensions are followed by 100 that FastText learns from the posts of all years and of "
+    f"{len(COLLECTIONS)} other collections (texts without judgments), with character n-grams for "
+    "rare words. “As chosen” was chosen on held-out topics of the 2013 fold, which the other folds "
+    "test. There words without a vector are as long "
     "as the others, the mean and three principal components are removed, and a training has two "
     "epochs; PAtt has the vectors of the posts, QAtt does not and is validated every .135 epochs. "
     "All of this brings both nearer to the printed figures.",

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from papers import Setting
-from papers.ast import boston
+from papers.ast import boston, case_study
 from papers.ast.case_study import EFFORT, expected_reading, threshold_rows
 from papers.jobs import Store
 
@@ -60,6 +60,18 @@ def test_expected_reading_agrees_with_simulation():
         np.mean(places), 0.02
     )
     assert expected_reading(8, relevant, read) is None
+
+
+def test_the_headline_counts_both_ends_of_every_list():
+    def ends(top, bottom):
+        return {
+            which: [{"relevant": place < count} for place in range(5)]
+            for which, count in (("most similar", top), ("least similar", bottom))
+        }
+
+    says = case_study._at_both_ends([ends(5, 0), ends(2, 0)])
+    assert "at least 2 of the five most similar" in says and "none of the five" in says
+    assert "at most 1 of" in case_study._at_both_ends([ends(4, 1), ends(3, 0)])
 
 
 def test_the_case_study_runs_on_the_stories(tmp_path):

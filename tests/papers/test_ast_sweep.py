@@ -154,10 +154,24 @@ def test_the_authors_settings_say_what_was_not_run():
     assert rows["GRU"]["seeds"] == 2 and rows["GRU"]["± over seeds"] == 0
     assert rows["GRU"]["dev mAP, epoch 10"] == pytest.approx(0.9)
     assert rows["CNN"] == {"encoder": "CNN", "seeds": "not run"}
-    assert content.outcome.startswith(
-        "By event, the best encoder has an mAP of 0.200, a"
+    assert content.outcome == (
+        "By event, GRU is first with an mAP of 0.200; a random order has 0.075."
     )
     assert content.details == "mAP by event: GRU 0.200 (random order 0.075)."
+
+
+@pytest.mark.parametrize(
+    ("ast", "of_ast"),
+    [(0.4, ", as in the paper"), (0.1, ", in the paper AST (here 0.100)")],
+)
+def test_the_authors_settings_say_by_pair_whether_ast_is_first(ast, of_ast):
+    by_job = {}
+    for split in ("event", "pair"):
+        for encoder, ap in (("star_reference", ast), ("gru", 0.2)):
+            values = run(ap, 0.3, 0.5) | {"epochs": [{"dev/micro_ap": 0.1}] * 10}
+            by_job[authors.name_of(encoder, split, 0)] = Result(values, {})
+    outcome = authors.EXHIBIT.lay_out(Results(SHARED, by_job)).outcome
+    assert outcome.startswith("By pair, ") and f"{of_ast}; a random" in outcome
 
 
 def test_the_log_of_an_interrupted_run_is_read_over_all_its_parts(tmp_path):

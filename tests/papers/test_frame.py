@@ -211,18 +211,21 @@ def test_details_of_many_numbers_are_folded():
 
 def test_a_long_table_is_folded_and_every_row_is_named_by_its_first_column(tmp_path):
     # The words, and the way a result was made, are always folded.
-    for count, folded in (
-        (14, 2),
-        (15, 3),
+    for kind, count, folded in (
+        ("figure", 14, 2),
+        ("figure", 15, 3),
+        ("table", 24, 2),
+        ("table", 25, 3),
     ):
         rows = [{"head": f"head {number}", "alpha": 1.5} for number in range(count)]
         exhibit = toy(
             lay_out=lambda results, rows=rows: Content(tables=[Table("Alphas", rows)])
         )
+        exhibit = replace(exhibit, kind=kind)
         page = lay_out(exhibit, tmp_path / str(count)).read_text(encoding="utf-8")
         assert page.count("<details>") == page.count("</details>") == folded
         assert page.count('<th scope="row">head') == count
-    assert "Alphas: 15 rows</summary>" in page
+    assert "Alphas: 25 rows</summary>" in page
 
 
 def test_a_saved_result_is_used_and_fresh_leaves_it_aside(tmp_path):

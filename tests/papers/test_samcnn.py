@@ -70,8 +70,10 @@ def test_table4_counts_within_the_top(tmp_path, monkeypatch):
     assert counts["top"] == {"1 2": [1, 0], "0": [0, 1], "1": [1, 0], "2": [1, 0]}
     assert counts["all"]["0 1 2"] == [1, 0] and counts["all"]["1 2"] == [2, 0]
     rows = table4.pattern_rows(counts, ["oscars", "snub", "affleck"])
-    assert list(rows[0].values()) == ["snub + affleck", 1, 1, 0, 2, 0]
-    assert table4.pattern_rows(counts, None)[1]["holds at least"] == "word 1"
+    # The single words come first, as in the paper.
+    assert [row["holds at least"] for row in rows[:2]] == ["oscars", "snub"]
+    assert list(rows[-1].values()) == ["snub + affleck", 1, 1, 0, 2, 0]
+    assert table4.pattern_rows(counts, None)[0]["holds at least"] == "word 1"
 
 
 def test_table1_counts_what_the_candidates_hold(tmp_path):
@@ -181,6 +183,28 @@ def toy_results():
         for name in ("rerank_samcnn", "rerank_chosen"):
             results[run_name(name, "patt", 2013, seed)] = made(values)
     return Results(Setting("shared", (0, 1)), results)
+
+
+@pytest.mark.parametrize(
+    ("best", "verb"), [("patt", "agrees with"), ("qatt", "contradicts")]
+)
+def test_figure4_says_whether_patt_separates_best(best, verb):
+    apart = [[0, 0], [0, 1], [9, 9], [9, 8]]
+    mixed = [[0, 0], [9, 9], [0, 1], [9, 8]]
+    by_job = {
+        f"hidden_layer_{option}": made(
+            {
+                "topic": "164",
+                "relevant": [1, 1, 0, 0],
+                "places": apart if option == best else mixed,
+            }
+        )
+        for option in RANKERS
+    }
+    content = figure4.EXHIBIT.lay_out(Results(Setting("shared"), by_job))
+    assert content.outcome.startswith(f"This {verb} the paper, whose PAtt separates")
+    assert f"1.00 ({RANKERS[best]})" in content.outcome
+    assert "0.50 by chance" in content.details
 
 
 def test_figure3_takes_the_mean_over_seeds():
