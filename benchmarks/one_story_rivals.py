@@ -61,7 +61,8 @@ def row(
             for record in ranked:
                 run[record["article_id"]][record["post_id"]] = record["score"]
         runs.append(run)
-    compared, alone = (evaluate_run(run, judgments)["AP"] for run in runs)
+    searched = {seed.id: judgments[seed.id] for seeds in searches for seed in seeds}
+    compared, alone = (evaluate_run(run, searched)["AP"] for run in runs)
     falls = [alone[id] - compared[id] for id in alone]
     return {
         "seeds": f"{name}: {len(alone)}, {len(posts):,} posts",

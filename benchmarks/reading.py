@@ -3,14 +3,21 @@
 One thread, CPU time, the median of turns that follow each other; the posts are generated, about 14
 words each from a vocabulary as skewed as language is. `tokenized` also cuts each text into tokens.
 With `--ids N` the memory that N different ids take is measured as well.
+
+Processor time varies by several percent on a shared machine. To compare two checkouts, count the
+instructions of reading instead, which repeat to a thousandth (with valgrind, half a minute each):
+`python -m benchmarks.reading --instructions .venv/bin/python ../other/.venv/bin/python`.
 """
 
 import argparse
 import csv
 import itertools
 import json
+import os
 import random
+import re
 import statistics
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -25,6 +32,7 @@ from siamese_news.utils.files import atomic_write
 
 TARGET = 100_000  # posts read from JSON lines and tokenized per second
 BLOCK = 8192
+COUNTED = 2000, 8000  # posts: the difference leaves out what a start costs
 NAMES = ("id", "created_at", "lang", "author", "text")
 
 
@@ -128,6 +136,49 @@ def rate(run: Callable[[], None], posts: int, turns: int) -> float:
     return posts / statistics.median(seconds(run) for _ in range(turns))
 
 
+def instructions(python: str, path: Path) -> int:
+    """Processor instructions of a process of this interpreter that reads a file."""
+    read_all = (
+        "import sys, pathlib; from siamese_news.data.readers import open_posts; "
+        "sum(1 for _ in open_posts([pathlib.Path(sys.argv[1])]))"
+    )
+    options = ["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+    counted = subprocess.run(
+        ["valgrind", *options, python, "-c", read_all, str(path)],
+        env={**os.environ, "PYTHONHASHSEED": "0"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return int(re.sub(r"\D", "", counted.stderr.rpartition("refs:")[2]))
+
+
+def print_instructions(pythons: list[str]) -> None:
+    """Print the instructions that a post costs in every form, an interpreter a column."""
+    with tempfile.TemporaryDirectory() as small, tempfile.TemporaryDirectory() as large:
+        files = [
+            write_files(Path(folder), posts)
+            for folder, posts in zip((small, large), COUNTED, strict=True)
+        ]
+        print("| form |", " | ".join(pythons), "|")
+        print("|---|" + "---:|" * len(pythons))
+        for form in files[0]:
+            costs = [
+                (
+                    instructions(python, files[1][form])
+                    - instructions(python, files[0][form])
+                )
+                / (COUNTED[1] - COUNTED[0])
+                for python in pythons
+            ]
+            print(
+                f"| {form} |",
+                " | ".join(f"{cost:,.0f}" for cost in costs),
+                "|",
+                flush=True,
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--posts", type=int, default=200_000)
@@ -135,7 +186,16 @@ def main() -> None:
     parser.add_argument(
         "--ids", type=int, default=0, help="measure the memory of this many ids"
     )
+    parser.add_argument(
+        "--instructions",
+        nargs="+",
+        metavar="PYTHON",
+        help="count these interpreters' instructions",
+    )
     arguments = parser.parse_args()
+    if arguments.instructions:
+        print_instructions(arguments.instructions)
+        return
     print(
         f"{machine()}; {arguments.posts:,} posts, median of {arguments.turns} turns\n"
     )
