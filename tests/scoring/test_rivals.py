@@ -10,8 +10,8 @@ from tests.commands import siamese_news as process
 
 from siamese_news import InputError, Searcher, open_model
 from siamese_news.data.sources import open_source
-from siamese_news.scoring import observe_all, open_scorer
-from siamese_news.scoring.rivals import after_rivals, rival_weights, shared_stories
+from siamese_news.scoring import mixture, observe_all, open_scorer
+from siamese_news.scoring.rivals import after_rivals, one_story, rival_weights
 from siamese_news.search.query import Query
 from siamese_news.search.seeds import Seeds
 
@@ -129,28 +129,57 @@ def test_seeds_in_different_languages_are_no_rivals():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_shared_stories_are_those_of_the_definition(seed):
+def test_seeds_tell_one_story_as_far_as_one_finds_the_posts_of_the_other(seed):
     generator = np.random.default_rng(seed)
-    lists = [
-        generator.choice(60, size, replace=False).astype(np.uint64)
-        for size in (0, 5, 40, 40, 30)
-    ]
+    shares = generator.uniform(0, 0.7, (5, 5))
     alike = generator.uniform(0.4, 0.8, 5)
-    stories = shared_stories(lists, alike)
-    for one, texts in enumerate(lists):
-        for two, other_texts in enumerate(lists):
-            common = len(set(texts.tolist()) & set(other_texts.tolist()))
-            share = common / max(min(len(texts), len(other_texts)), 1)
-            event = min(np.clip((alike[seed] - 0.5) / 0.2, 0, 1) for seed in (one, two))
-            expected = min(share / 0.3, 1) * event
-            assert stories[one, two] == pytest.approx(expected, abs=6e-5)
+    stories = one_story(shares, alike)
+    for row, column in np.ndindex(5, 5):
+        share = max(shares[row, column], shares[column, row])
+        event = min(np.clip((alike[each] - 0.5) / 0.2, 0, 1) for each in (row, column))
+        expected = np.clip((share - 0.2) / 0.3, 0, 1) * event
+        assert stories[row, column] == pytest.approx(expected, abs=6e-5)
 
 
 def test_seeds_whose_posts_are_not_alike_stay_rivals():
-    texts = [np.arange(50, dtype=np.uint64)] * 3
-    stories = shared_stories(texts, np.array([0.9, 0.8, 0.2]))
+    stories = one_story(np.ones((3, 3)), np.array([0.9, 0.8, 0.2]))
     assert stories[0, 1] == 1
     assert stories[0, 2] == stories[2, 2] == 0
+
+
+def test_seeds_of_a_large_event_tell_one_story_though_their_best_posts_differ(
+    monkeypatch,
+):
+    monkeypatch.setattr(mixture, "COMPARED_POSTS", 12)
+    flood = "flood in Harlow Bridge, the river Asker burst its banks after days of rain"
+    stories = [f"{flood}. Boats came.", f"{flood}. Roads closed.", TRIAL]
+    posts = [f"{story} {n}" for story in stories for n in range(80)]
+    posts += [f"new phone number {n} today" for n in range(160)]
+    scorer = observe_all(open_scorer(open_model(), stories), posts)
+    lesson, basis = scorer.lesson, scorer.basis
+    best = [lesson.pool.candidates.best(seed)[0][:12].tolist() for seed in range(3)]
+    assert not set(best[0]) & set(best[1])
+    # The definition, a seed and a post at a time.
+    scores = np.array(
+        [
+            [
+                basis.scores(
+                    scorer.setting.reader.of_candidates(lesson.pool.candidates, [key])
+                )[:, 0]
+                for key in keys
+            ]
+            for keys in best
+        ]
+    )  # (A, 12, A) of the best posts of each seed, for each seed
+    shares = np.zeros((3, 3))
+    for finder in range(3):
+        threshold = 0.6 * np.quantile(scores[finder, :, finder], 0.1)
+        for seed in range(3):
+            shares[seed, finder] = np.mean(scores[seed, :, finder] >= threshold)
+    expected = one_story(shares, lesson.alike)
+    one = scorer.shared_stories()
+    np.testing.assert_allclose(one, expected, atol=1e-4)
+    assert one[0, 1] > 0.9 and one[0, 2] == one[1, 2] == 0
 
 
 @pytest.mark.slow

@@ -20,7 +20,13 @@ from siamese_news.scoring.evidence import COMPARED, FIRST
 from siamese_news.scoring.lesson import Lesson, learn, shared_with
 from siamese_news.scoring.parts import score_parts
 from siamese_news.scoring.post_features import EncodedOnce, PostReader, Posts
-from siamese_news.scoring.rivals import FOUND, POSTS_PER_TEXT, shared_stories
+from siamese_news.scoring.rivals import (
+    COMPARED_POSTS,
+    EVENT,
+    FINDS,
+    POSTS_FOR_EACH,
+    one_story,
+)
 from siamese_news.scoring.scorer import Content, Observer, ScoreParts, Scorer
 from siamese_news.text.languages import BACKGROUND, function_words, language_of_seed
 from siamese_news.text.token_ids import TokenIds
@@ -124,12 +130,40 @@ class MixtureScorer(Scorer):
         # Who asks for the very articles asks to tell those of one event apart.
         if self.lesson is None or self.setting.about == "article":
             return Scorer.shared_stories(self)
+        alike = self.lesson.alike
+        events = np.flatnonzero(alike > EVENT[0])
+        shares = np.zeros((len(alike), len(alike)))
+        shares[np.ix_(events, events)] = self._found_shares(events)
+        return one_story(shares, alike)
+
+    def _found_shares(self, articles: NDArray[np.int64]) -> NDArray[np.float64]:
+        """(n, n) of the best posts of each of n articles (row), the share that each finds."""
+        assert self.lesson is not None
         pool = self.lesson.pool
-        # In a small pool any two seeds share much of a long list.
-        count = min(FOUND, pool.counts.posts // POSTS_PER_TEXT)
-        best = pool.candidates.best
-        texts = [best(article)[0][:count] for article in range(len(self.setting))]
-        return shared_stories(texts, self.lesson.alike)
+        # In a small pool any two articles share much of a long list.
+        count = min(COMPARED_POSTS, pool.counts.posts // POSTS_FOR_EACH)
+
+        def scored() -> Iterator[tuple[int, NDArray[np.float32]]]:
+            # Scores (n, P) of each article's best posts: of many articles too many to keep.
+            for members, union, lists in pool.candidates.together(
+                articles.tolist(), count
+            ):
+                posts = self.setting.reader.of_candidates(
+                    pool.candidates, union.tolist()
+                )
+                scores = self.basis.scores(posts)[articles].round(6)
+                for article, keys in zip(members, lists, strict=True):
+                    row = int(np.searchsorted(articles, article))
+                    yield row, scores[:, np.searchsorted(union, keys)]
+
+        thresholds = np.full((len(articles), 1), np.inf)
+        for row, scores in scored():
+            # A tenth of the best posts may be there by chance.
+            thresholds[row] = FINDS * np.quantile(scores[row], 0.1)
+        shares = np.zeros((len(articles), len(articles)))
+        for row, scores in scored():
+            shares[row] = (scores >= thresholds).mean(axis=1)
+        return shares
 
     @override
     def decisions(self) -> list[str]:

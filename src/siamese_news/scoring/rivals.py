@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from siamese_news.model.text_model import TextModel
 from siamese_news.text.languages import BACKGROUND, language_of_seed
@@ -22,14 +21,18 @@ _UNRELATED = 0.05
 _RELATED = 0.2
 # Rivals are looked for among so many best seeds of a post.
 _BEST = 10
-# Seeds that share this part of so many best texts find the same; a pool has as many posts for each.
-_SHARED = 0.3
-FOUND = 100
-POSTS_PER_TEXT = 30
+# A seed finds a post that has this share of the score of its own best posts.
+FINDS = 0.6
+# If one of two seeds finds the first share of the other's best posts they may tell one story, and
+# if it finds the second they do.
+_SHARED = (0.2, 0.5)
+# So many best posts are looked at; a pool has as many posts for each of them.
+COMPARED_POSTS = 100
+POSTS_FOR_EACH = 30
 # From the first on, how much a seed's best posts resemble each other says that they may be about one
 # event, and from the second on that they are. Chosen on development pools: articles of one event of
 # usatoday-cnn (train and dev), events-dev with all seeds as rivals, and pools of single stories.
-_EVENT = (0.5, 0.7)
+EVENT = (0.5, 0.7)
 
 
 def rival_weights(model: TextModel, articles: Sequence[str]) -> NDArray[np.float32]:
@@ -60,31 +63,26 @@ def rival_weights(model: TextModel, articles: Sequence[str]) -> NDArray[np.float
     return rounded
 
 
-def shared_stories(
-    best_texts: Sequence[NDArray[np.uint64]], alike: NDArray[np.float64]
+def one_story(
+    shares: NDArray[np.float64], alike: NDArray[np.float64]
 ) -> NDArray[np.float32]:
     """(A, A) how far each two seeds tell one story, from 0 to 1, by what they find.
 
-    They do as far as they have best texts in common, and the best posts of both resemble each
-    other, as posts about an event do. Fact checks of like claims share posts too, and compete for
-    them: their best posts are not alike.
+    They do as far as one of them finds the best posts of the other, however many posts the event
+    has, and the best posts of both resemble each other, as posts about an event do. One is enough:
+    a seed about the whole event finds what a seed about one aspect finds, seldom the reverse. Fact
+    checks of like claims share posts too, and compete for them: their best posts are not alike.
 
     Args:
-        best_texts: the keys of each seed's best texts, up to `FOUND`.
-        alike: (A,) how far its best posts resemble each other (`Lesson.alike`).
+        shares: (A, A) the share of the best posts of the seed of each row that the seed of each
+            column finds: they score `FINDS` of what its own best posts do.
+        alike: (A,) how far the best posts of each resemble each other (`Lesson.alike`).
     """
-    keys, columns = np.unique(np.concatenate(best_texts), return_inverse=True)
-    lengths = np.array(list(map(len, best_texts)))
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    entries = (np.ones(len(columns), np.float32), columns, offsets)
-    matrix = sparse.csr_matrix(entries, shape=(len(lengths), len(keys)))
-    shorter = np.maximum(np.minimum.outer(lengths, lengths), 1)
-    shares = (matrix @ matrix.T).toarray() / shorter
-    start, end = _EVENT
-    events = np.clip((alike - start) / (end - start), 0, 1)
-    stories = np.minimum(shares / _SHARED, 1) * np.minimum.outer(events, events)
-    rounded: NDArray[np.float32] = np.round(stories, 4).astype(np.float32)
-    return rounded
+    overlap = np.clip(np.maximum(shares, shares.T), *_SHARED) - _SHARED[0]
+    events = np.clip(alike, *EVENT) - EVENT[0]
+    stories = overlap * np.minimum.outer(events, events)
+    stories /= (_SHARED[1] - _SHARED[0]) * (EVENT[1] - EVENT[0])
+    return np.round(stories, 4).astype(np.float32)
 
 
 def after_rivals(
