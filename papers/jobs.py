@@ -62,7 +62,7 @@ class Results:
         """The values of a job's result."""
         return self.by_job[job].values
 
-    def found(self, jobs: Sequence[str]) -> list[Mapping[str, Any]]:
+    def available(self, jobs: Sequence[str]) -> list[Mapping[str, Any]]:
         """The values of those of some jobs that have a result."""
         return [self[job] for job in jobs if job in self]
 

@@ -107,9 +107,8 @@ def link_job(
 
 def over_seeds(values: Sequence[float]) -> tuple[float, float | None]:
     """Mean and sample deviation; None for the deviation of one value."""
-    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(
-        values
-    ) > 1 else None
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return float(np.mean(values)), deviation
 
 
 def map_row(

@@ -69,7 +69,7 @@ def row_jobs(setting: Setting, encoder: str, split: str) -> list[Job]:
 
 def _row(encoder: str, split: str, results: Results) -> dict[str, Any]:
     """Means over the seeds that were run; a row without a run is empty."""
-    runs = results.found(
+    runs = results.available(
         [name_of(encoder, split, seed) for seed in results.setting.seeds]
     )
     row: dict[str, Any] = {
@@ -138,7 +138,7 @@ def _counts(split: str, results: Results) -> Mapping[str, int]:
     names = [
         name_of(e, split, seed) for e in ENCODERS for seed in results.setting.seeds
     ]
-    return dict(results.found(names)[0]["counts"])
+    return dict(results.available(names)[0]["counts"])
 
 
 EXHIBIT = Exhibit(

@@ -73,7 +73,7 @@ TEN_COLUMNS = {
 
 def finished(results: Results, encoder: Encoder, split: str) -> list[Mapping[str, Any]]:
     """The values of the seeds of a row that have a result."""
-    return results.found(
+    return results.available(
         [seed_name(encoder, split, seed) for seed in results.setting.seeds]
     )
 
@@ -242,7 +242,7 @@ def _rates(results: Results) -> list[Mapping[str, Any]]:
     rows: list[Mapping[str, Any]] = []
     for split in splits(results.setting):
         for encoder in ENCODERS:
-            for trial in results.found([trial_name(encoder, split)]):
+            for trial in results.available([trial_name(encoder, split)]):
                 row = {"split": f"by {split}", "encoder": encoder.title}
                 row |= {f"{one['rate']:g}": one["dev map"] for one in trial["tried"]}
                 rows.append(row | {"chosen": f"{trial['rate']:g}"})

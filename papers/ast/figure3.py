@@ -164,7 +164,8 @@ def _lay_out(results: Results) -> Content:
 def _quality(results: Results) -> list[dict[str, Any]]:
     seeds = results.setting.seeds
     runs = {
-        s: results.found([_paper_name(s, seed) for seed in seeds]) for s in SPARSITIES
+        s: results.available([_paper_name(s, seed) for seed in seeds])
+        for s in SPARSITIES
     }
     return [map_row({"sparsity": SPARSITIES[s]}, own) for s, own in runs.items() if own]
 

@@ -85,7 +85,7 @@ def _jobs(setting: Setting) -> list[Job]:
 def _lay_out(results: Results) -> Content:
     seeds = results.setting.seeds
     runs = {
-        v.title: results.found([_name(v, seed) for seed in seeds]) for v in VARIANTS
+        v.title: results.available([_name(v, seed) for seed in seeds]) for v in VARIANTS
     }
     rows = [map_row({"setting": title}, own) for title, own in runs.items() if own]
     if not rows:

@@ -15,13 +15,13 @@ from papers.samcnn.published import (
     YEARS,
 )
 from papers.samcnn.runs import (
-    FIGURES,
+    METRICS,
     RANKERS,
     ensemble_jobs,
     ensemble_name,
     training_jobs,
 )
-from papers.samcnn.table3 import Figures, mean_of, ranker_systems
+from papers.samcnn.table3 import TopicFigures, mean_of, ranker_systems
 from papers.samcnn.variants import ATTENTIVE, CHOSEN, chosen_jobs
 from papers.style import new_figure, series
 from siamese_news.training.rerank_task import JOINT, PLAIN
@@ -55,7 +55,7 @@ def _jobs(setting: Setting) -> list[Job]:
 
 def single_systems(
     results: Results, rankers: Mapping[str, str], experiment: str
-) -> dict[str, Figures]:
+) -> dict[str, TopicFigures]:
     """Our single models by mean and, with ``, sum`` in their names, by sum."""
     by_sum = ranker_systems(results, ATTENTIVE, experiment=f"{experiment}_sum")
     return ranker_systems(results, rankers, experiment=experiment) | {
@@ -63,9 +63,9 @@ def single_systems(
     }
 
 
-def ensemble_systems(results: Results) -> dict[str, Figures]:
+def ensemble_systems(results: Results) -> dict[str, TopicFigures]:
     """The ensembles of our seeds, alone and with QL: name -> figures."""
-    systems: dict[str, Figures] = {}
+    systems: dict[str, TopicFigures] = {}
     for suffix in (PLAIN, JOINT):
         for option, name in RANKERS.items():
             figures = {
@@ -80,13 +80,13 @@ def ensemble_systems(results: Results) -> dict[str, Figures]:
 
 
 def rows(
-    chosen: Mapping[str, Figures],
-    singles: Mapping[str, Figures],
-    ensembles: Mapping[str, Figures],
+    chosen: Mapping[str, TopicFigures],
+    singles: Mapping[str, TopicFigures],
+    ensembles: Mapping[str, TopicFigures],
     column: str = "AP",
 ) -> list[dict[str, Any]]:
     """One row a system and year: the printed AP or P30, the two logged ones, and ours."""
-    metric = FIGURES[column]
+    metric = METRICS[column]
     return [
         {
             "system": name,
@@ -110,7 +110,7 @@ def rows(
     ]
 
 
-def _seeds(figures: Mapping[str, Figures], name: str, year: int) -> int:
+def _seeds(figures: Mapping[str, TopicFigures], name: str, year: int) -> int:
     """How many seeds a mean of ours is of."""
     by_topic = figures.get(name, {}).get((year, "AP"), {})
     return max(map(len, by_topic.values()), default=0)
@@ -195,7 +195,7 @@ def _printed_gaps(name: str) -> list[float]:
     ]
 
 
-def _ours_beside(chosen: Mapping[str, Figures]) -> str:
+def _ours_beside(chosen: Mapping[str, TopicFigures]) -> str:
     """Our single models against the logged ones: a sentence for each system."""
     sentences = []
     for name, log in SINGLES.items():

@@ -8,7 +8,7 @@ import numpy as np
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import BEST, PAPER, WORST, WORST_AP, WORST_P30
-from papers.samcnn.runs import FIGURES, PEERS, YEAR, by_topic, peers_job
+from papers.samcnn.runs import METRICS, PEERS, YEAR, by_topic, peers_job
 from papers.samcnn.variants import CHOSEN, chosen_jobs
 from papers.style import COLORS, new_figure
 
@@ -70,7 +70,7 @@ def _draw(by_topic: Mapping[str, float]) -> Any:
 
 def _lay_out(results: Results) -> Content:
     ap = dict(changes(results))
-    p30 = dict(changes(results, FIGURES["P30"]))
+    p30 = dict(changes(results, METRICS["P30"]))
     if not ap:
         return Content()
     said = _sentence(ap, p30)

@@ -3,7 +3,7 @@
 from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import ANSERINI, ANSERINI_SYSTEMS, YEARS
-from papers.samcnn.runs import FIGURES, peers_job
+from papers.samcnn.runs import METRICS, peers_job
 from papers.samcnn.table3 import mean_over_topics, peer_systems
 
 BEHIND = ("QL", "RM3")  # the peers that search; the other one reranks
@@ -20,7 +20,7 @@ def _lay_out(results: Results) -> Content:
             **{
                 f"{year} {column}": mean_over_topics(figures.get((year, metric), {}))
                 for year in YEARS
-                for column, metric in FIGURES.items()
+                for column, metric in METRICS.items()
             },
         }
         for name, figures in peer_systems(results).items()
@@ -57,7 +57,7 @@ EXHIBIT = Exhibit(
                     | {
                         f"{year} {column}": f"{figures[year, column].value:.4f}"
                         for year in YEARS
-                        for column in FIGURES
+                        for column in METRICS
                     }
                     for name, figures in ANSERINI_SYSTEMS.items()
                 ],

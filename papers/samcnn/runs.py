@@ -27,8 +27,8 @@ from siamese_news.training.rerank_task import JOINT, PLAIN
 #: Option of ``conf/ranker`` -> name in the paper.
 RANKERS = {"bicnn": "BiCNN", "qatt": "QAtt", "patt": "PAtt"}
 PEERS = "peers"
-#: The figures of Table 3, in its order -> metric of `evaluate_run`.
-FIGURES = {"P30": "P@30", "AP": "AP"}
+#: Column of Table 3, in its order -> metric of `evaluate_run`.
+METRICS = {"P30": "P@30", "AP": "AP"}
 #: The year of Fig. 3, Fig. 4 and Table 4.
 YEAR = 2013
 DATA = "TREC Microblog 2011-2014 (trec-microblog), GloVe 6B 100-d"
@@ -275,7 +275,7 @@ def peer_figures(collection: RerankCollection) -> dict[str, Any]:
 def _rounded(figures: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
     return {
         metric: {topic: round(value, 6) for topic, value in figures[metric].items()}
-        for metric in FIGURES.values()
+        for metric in METRICS.values()
     }
 
 

@@ -9,7 +9,7 @@ from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import PAPER, SYSTEMS, YEARS, Printed
 from papers.samcnn.runs import (
-    FIGURES,
+    METRICS,
     PEERS,
     RANKERS,
     by_topic,
@@ -25,7 +25,7 @@ MARKS = (
     "(Fisher's test, p < .05)."
 )
 # (year, metric) -> topic -> one figure per seed
-Figures = Mapping[tuple[int, str], Mapping[str, Sequence[float]]]
+TopicFigures = Mapping[tuple[int, str], Mapping[str, Sequence[float]]]
 NOTE = (
     "↑: significantly above the rows with these numbers (the paper marks every difference, ≠); its "
     "eight rows have its numbers, further ones follow (Fisher's two-sided paired randomization "
@@ -35,7 +35,7 @@ NOTE = (
 )
 
 
-def peer_systems(results: Results) -> dict[str, Figures]:
+def peer_systems(results: Results) -> dict[str, TopicFigures]:
     """The peers: name -> figures."""
     if PEERS not in results:
         return {}
@@ -45,7 +45,7 @@ def peer_systems(results: Results) -> dict[str, Figures]:
                 topic: [value] for topic, value in by_metric[metric].items()
             }
             for year, by_metric in by_year.items()
-            for metric in FIGURES.values()
+            for metric in METRICS.values()
         }
         for name, by_year in results[PEERS]["systems"].items()
     }
@@ -53,15 +53,15 @@ def peer_systems(results: Results) -> dict[str, Figures]:
 
 def ranker_systems(
     results: Results, rankers: Mapping[str, str], *, experiment: str
-) -> dict[str, Figures]:
+) -> dict[str, TopicFigures]:
     """Our rankers (option of ``conf/ranker`` -> name), alone and with QL: name -> figures."""
-    systems: dict[str, Figures] = {}
+    systems: dict[str, TopicFigures] = {}
     for suffix in (PLAIN, JOINT):
         for option, name in rankers.items():
             figures = {
                 (year, metric): values
                 for year in YEARS
-                for metric in FIGURES.values()
+                for metric in METRICS.values()
                 if (
                     values := by_topic(
                         results, option, year, suffix, metric, experiment=experiment
@@ -115,7 +115,7 @@ def mean_over_topics(values: Mapping[str, Sequence[float]]) -> str | None:
 
 
 def system_rows(
-    systems: Mapping[str, Figures], *, samples: int = SAMPLES
+    systems: Mapping[str, TopicFigures], *, samples: int = SAMPLES
 ) -> list[dict[str, Any]]:
     """One row a system: number, name, seeds, and each figure with its marks.
 
@@ -136,7 +136,7 @@ def system_rows(
             }
         )
     for year in YEARS:
-        for column, metric in FIGURES.items():
+        for column, metric in METRICS.items():
             values = [figures.get((year, metric), {}) for figures in systems.values()]
             marks = significant(values, level=LEVEL, samples=samples)
             for row, own, (below, _) in zip(rows, values, marks, strict=True):
@@ -171,7 +171,7 @@ def published_rows(names: Sequence[str] = tuple(SYSTEMS)) -> list[dict[str, Any]
         | {
             f"{year} {column}": _printed(SYSTEMS[name][year, column])
             for year in YEARS
-            for column in FIGURES
+            for column in METRICS
         }
         for name in names
     ]
@@ -183,7 +183,7 @@ def _printed(figure: Printed) -> str:
 
 
 def mean_of(
-    systems: Mapping[str, Figures], name: str, year: int, metric: str
+    systems: Mapping[str, TopicFigures], name: str, year: int, metric: str
 ) -> float | None:
     """The mean of a system over topics and seeds, if it has any."""
     values = systems.get(name, {}).get((year, metric))
@@ -198,7 +198,7 @@ def _jobs(setting: Setting) -> list[Job]:
     return [peers_job(setting), *training_jobs(setting)]
 
 
-def headline(systems: Mapping[str, Figures]) -> str:
+def headline(systems: Mapping[str, TopicFigures]) -> str:
     """Which rows are as printed, and how far PAtt is from its printed AP, in a sentence."""
     gaps = [
         SYSTEMS["PAtt"][year, "AP"].value - mean
@@ -215,7 +215,7 @@ def headline(systems: Mapping[str, Figures]) -> str:
     )
 
 
-def details(systems: Mapping[str, Figures]) -> str:
+def details(systems: Mapping[str, TopicFigures]) -> str:
     """Our figures next to the printed ones, in two or three sentences."""
     same = as_printed(systems)
     parts = []
@@ -236,14 +236,14 @@ def details(systems: Mapping[str, Figures]) -> str:
     return " ".join([*sentences, *filter(None, attentive)])
 
 
-def as_printed(systems: Mapping[str, Figures]) -> dict[str, int]:
+def as_printed(systems: Mapping[str, TopicFigures]) -> dict[str, int]:
     """The systems of the paper's Table 3 with the printed figures -> how many figures that is."""
     same = {}
     for name, printed in SYSTEMS.items():
         equal = [
             f"{mean:.4f}" == f"{printed[year, column].value:.4f}"
             for year in YEARS
-            for column, metric in FIGURES.items()
+            for column, metric in METRICS.items()
             if (mean := mean_of(systems, name, year, metric)) is not None
         ]
         if equal and all(equal):
@@ -251,7 +251,7 @@ def as_printed(systems: Mapping[str, Figures]) -> dict[str, int]:
     return same
 
 
-def _against_ql(systems: Mapping[str, Figures], name: str) -> str:
+def _against_ql(systems: Mapping[str, TopicFigures], name: str) -> str:
     """In how many years a ranker alone is above QL in AP, as it is in the paper."""
     pairs = {
         year: (mean_of(systems, name, year, "AP"), mean_of(systems, "QL", year, "AP"))
@@ -268,7 +268,7 @@ def _against_ql(systems: Mapping[str, Figures], name: str) -> str:
     return f"{name} alone, above QL in the paper, is above it in {above} of {len(there)} years."
 
 
-def ap_beside(systems: Mapping[str, Figures], pairs: Mapping[str, str]) -> str:
+def ap_beside(systems: Mapping[str, TopicFigures], pairs: Mapping[str, str]) -> str:
     """AP of each system by year, with that of its partner (`pairs`) in brackets."""
     parts = []
     for name, other in pairs.items():

@@ -20,7 +20,7 @@ from papers.samcnn.runs import (
 from papers.samcnn.table3 import (
     MARKS,
     NOTE,
-    Figures,
+    TopicFigures,
     ap_beside,
     details,
     headline,
@@ -80,7 +80,9 @@ def _vectors(setting: Setting, runs: Path) -> list[str]:
     ]
 
 
-def _largest_change(systems: Mapping[str, Figures], pairs: Mapping[str, str]) -> str:
+def _largest_change(
+    systems: Mapping[str, TopicFigures], pairs: Mapping[str, str]
+) -> str:
     """The largest change of AP of each ranker over the years: ``+.006 (BiCNN), ...``."""
     parts = []
     for name, partner in pairs.items():

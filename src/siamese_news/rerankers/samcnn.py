@@ -67,7 +67,7 @@ class PredictionHead(nn.Module):
 class SamCNN(nn.Module):
     """Base class of the samCNN rankers: encode query and post, add attention vectors, predict.
 
-    Each attention adds one vector, from a convolution of its own and a sum over the query.
+    Each attention adds one vector, from a convolution of its own and a mean or sum over the query.
 
     Shapes: B posts, G queries, Q query tokens, S post tokens, E embedding size, D output size.
 
@@ -144,16 +144,16 @@ class SamCNN(nn.Module):
         vectors = []
         if self.query_attention:
             pooled = self._query_attention(pair, posts)
-            vectors.append(self._sum(self.query_context, pair, pooled))
+            vectors.append(self._aggregate(self.query_context, pair, pooled))
         if self.post_attention:
             pooled = self._post_attention(pair, posts)
-            vectors.append(self._sum(self.post_context, pair, pooled))
+            vectors.append(self._aggregate(self.post_context, pair, pooled))
         return vectors
 
-    def _sum(self, encoder: ConvEncoder, pair: Pair, pooled: Tensor) -> Tensor:
-        """Mean or sum over the query tokens of their vectors, of the features (B, Q, F).
+    def _aggregate(self, encoder: ConvEncoder, pair: Pair, pooled: Tensor) -> Tensor:
+        """The vector v of section 2.2, (B, D): the mean or sum of the vectors h_i of query tokens.
 
-        A query without a token has zeros.
+        These are linear maps of the pooled features (B, Q, F). A query without a token has zeros.
         """
         weights = pair.per_post(pair.query_mask).to(pooled)
         if self.aggregation == "mean":
