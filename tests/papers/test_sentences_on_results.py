@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from papers import Setting, choose
 from papers.ast import case_study
+from papers.ast.encoders import AST_METRICS
 from papers.jobs import Store
 from papers.samcnn import authors, figure4, table4
 from papers.samcnn.published import ENSEMBLES, SINGLES, SYSTEMS, YEARS
@@ -16,6 +17,7 @@ from papers.samcnn.variants import ATTENTIVE, CHOSEN
 
 ROOT = Path(__file__).parents[2]
 SETTING = Setting("shared")
+AST = "star_projected"  # the option of the encoder behind the figures of AST
 
 
 def saved(paper, **names):
@@ -192,3 +194,49 @@ def test_the_results_page_has_the_figures_of_the_exhibits():
     for _, title, values in case_study._scored(results):
         count = sum(post["relevant"] for post in values["most similar"])
         assert f"{title.removeprefix('the ')} {count}" in cell
+
+
+def short(value, deviation=None):
+    """A figure as the pages print it: ``.769 ± .018``."""
+    numbers = [value] if deviation is None else [value, deviation]
+    return " ± ".join(f"{number:.3f}".removeprefix("0") for number in numbers)
+
+
+def test_the_pages_have_the_figures_of_the_released_codes_settings():
+    exhibit, results = saved("ast", table="authors")
+    event, pair = exhibit.lay_out(results).tables
+    methods = text_of("docs/papers-methods.md")
+    for rows in zip(event.rows, pair.rows, strict=True):
+        cells = [rows[0]["encoder"]]
+        for row in rows:
+            cells.append(short(row["mAP"], row["± over seeds"]))
+            cells += [short(row[name]) for name in ("AUC", "MAP by article")]
+        assert f"| {' | '.join(cells)} |" in methods
+    by_pair = {row["encoder"]: row for row in pair.rows}
+    printed = (
+        short(by_pair[name]["mAP"], by_pair[name]["± over seeds"])
+        for name in ("AST (released code)", "CNN")
+    )
+    assert f"{', '.join(printed)}: another order |" in text_of("docs/papers.md")
+
+
+def test_the_page_has_the_figures_of_table_2_and_of_figures_3_and_4():
+    page = text_of("docs/papers.md")
+    exhibit, results = saved("ast", table=2)
+    (ten,) = (t for t in exhibit.lay_out(results).tables if t.name == "ten_epochs")
+    rows = {row["encoder"]: row for row in ten.rows}
+    for title, name in (("AST", "AST, projected heads"), ("the CNN", "CNN")):
+        ours = short(float(rows[name]["mAP"]), float(rows[name]["± over seeds"]))
+        printed = short(AST_METRICS[title.removeprefix("the ")][0])
+        assert f"| Table 2, mAP of {title} | {printed} | {ours} (3 seeds)" in page
+
+    _, results = saved("ast", figure=4)
+    (values,) = (v for option, _, v in case_study._scored(results) if option == AST)
+    (row,) = (r for r in case_study.threshold_rows(values) if r["threshold"] == "0.7")
+    assert f"| {short(row['precision'])} (recall {short(row['recall'])}) |" in page
+
+    exhibit, results = saved("ast", figure=3)
+    moved = max(
+        row["largest change"] for row in exhibit.lay_out(results).tables[0].rows
+    )
+    assert f"moved by {short(moved)} at most" in page
