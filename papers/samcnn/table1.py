@@ -72,31 +72,16 @@ def _lay_out(results: Results) -> Content:
     if JOB not in results:
         return Content()
     rows = [_as_printed(row) for row in results[JOB]["rows"]]
-    counted = {row["year"]: row for row in rows}
-    same = [
-        str(year)
-        for year in YEARS
-        if counted[str(year)]["candidates"] == CANDIDATES[year]
-    ]
-    found = ", ".join(f"{counted[str(year)]['relevant']:,} ({year})" for year in YEARS)
+    printed = {"candidates": CANDIDATES, "relevant": RELEVANT}
+    same = {
+        column: sum(row[column] == figures[int(row["year"])] for row in rows)
+        for column, figures in printed.items()
+    }
     return Content(
         tables=[Table("The collection, counted", rows)],
-        outcome=_headline(len(same)) if not _same_relevant(counted) else "",
-        details=f"The relevant ones are {found}; the paper prints "
-        f"{', '.join(f'{RELEVANT[year]:,}' for year in YEARS)}.",
+        outcome=f"In {same['candidates']} of {len(rows)} years there are as many candidates as in "
+        f"the paper, in {same['relevant'] or 'none'} as many relevant ones.",
     )
-
-
-def _headline(same: int) -> str:
-    years = "every year" if same == len(YEARS) else f"{same} of {len(YEARS)} years"
-    return (
-        f"There are as many candidates as in the paper in {years}; the number of relevant ones "
-        "differs in every year."
-    )
-
-
-def _same_relevant(counted: Mapping[str, Mapping[str, Any]]) -> bool:
-    return any(counted[str(year)]["relevant"] == RELEVANT[year] for year in YEARS)
 
 
 EXHIBIT = Exhibit(

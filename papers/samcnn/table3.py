@@ -216,22 +216,11 @@ def headline(systems: Mapping[str, TopicFigures]) -> str:
 
 
 def details(systems: Mapping[str, TopicFigures]) -> str:
-    """Our figures next to the printed ones, in two or three sentences."""
+    """Which rows are as printed, and how often QAtt and PAtt are above QL, in sentences."""
     same = as_printed(systems)
-    parts = []
-    for name, printed in SYSTEMS.items():
-        values = [
-            f"{mean:.4f} ({printed[year, 'AP'].value:.4f}) in {year}"
-            for year in YEARS
-            if (mean := mean_of(systems, name, year, "AP")) is not None
-        ]
-        if values and name not in same:
-            parts.append(f"{name} {', '.join(values)}")
     sentences = [
         f"As printed to four places, all {sum(same.values())} figures: {', '.join(same)}."
     ] * bool(same)
-    if parts:
-        sentences.append(f"AP, as printed in brackets: {'; '.join(parts)}.")
     attentive = (_against_ql(systems, name) for name in ("QAtt", "PAtt"))
     return " ".join([*sentences, *filter(None, attentive)])
 
@@ -266,21 +255,6 @@ def _against_ql(systems: Mapping[str, TopicFigures], name: str) -> str:
         return ""
     above = sum(ours > ql for ours, ql in there.values())
     return f"{name} alone, above QL in the paper, is above it in {above} of {len(there)} years."
-
-
-def ap_beside(systems: Mapping[str, TopicFigures], pairs: Mapping[str, str]) -> str:
-    """AP of each system by year, with that of its partner (`pairs`) in brackets."""
-    parts = []
-    for name, other in pairs.items():
-        values = [
-            f"{ours:.4f} ({theirs:.4f}) in {year}"
-            for year in YEARS
-            if (ours := mean_of(systems, name, year, "AP")) is not None
-            and (theirs := mean_of(systems, other, year, "AP")) is not None
-        ]
-        if values:
-            parts.append(f"{name} {', '.join(values)}")
-    return "; ".join(parts)
 
 
 def _lay_out(results: Results) -> Content:

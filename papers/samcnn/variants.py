@@ -21,7 +21,6 @@ from papers.samcnn.table3 import (
     MARKS,
     NOTE,
     TopicFigures,
-    ap_beside,
     details,
     headline,
     mean_of,
@@ -68,7 +67,6 @@ def _lay_out_widths(results: Results) -> Content:
             )
         ],
         outcome=f"With three widths, AP changes by at most {_largest_change(systems, pairs)}.",
-        details=f"AP, with one width in brackets: {ap_beside(systems, pairs)}.",
     )
 
 
