@@ -45,6 +45,11 @@ GOOD = {
     "model.safetensors": "weights " * 20,  # more bytes than 9 times 12
     "2_Dense/config.json": {"activation_function": "torch.nn.modules.activation.Tanh"},
     "2_Dense/model.safetensors": {},
+    "sentence_bert_config.json": {
+        "max_seq_length": 64,
+        "modality_config": {"text": {"method": "forward"}},
+        "model_args": {},
+    },
     "onnx/model.onnx": {},
     "README.md": {},
 }
@@ -101,6 +106,34 @@ BAD = {
         "auto_map",
     ),
     "trust": ({"config.json": {"trust_remote_code": True}}, "trust_remote_code"),
+    "attention of the hub": (
+        {"config.json": {"_attn_implementation": "who/ever"}},
+        "names code",
+    ),
+    "a folder to write to": (
+        {"sentence_bert_config.json": {"model_args": {"offload_folder": "/x"}}},
+        "'model_args'",
+    ),
+    "texts that are filled up": (
+        {
+            "sentence_bert_config.json": {
+                "processing_kwargs": {"text": {"padding": "max_length"}}
+            }
+        },
+        "'processing_kwargs'",
+    ),
+    "a tokenizer of another place": (
+        {"0/sentence_xlnet_config.json": {"tokenizer_name_or_path": "/x"}},
+        "'tokenizer_name_or_path'",
+    ),
+    "a method of the model": (
+        {
+            "sentence_bert_config.json": {
+                "modality_config": {"text": {"method": "save_pretrained"}}
+            }
+        },
+        "'method'",
+    ),
     "another activation": (
         {"2_Dense/config.json": {"activation_function": "torch.hub.load"}},
         "not an activation",
@@ -509,3 +542,30 @@ def test_a_base_model_without_a_pooler_opens(small, tmp_path):
         ExternalModel(folder).encode_posts(texts),
         ExternalModel(small).encode_posts(texts),
     )
+
+
+TEMPLATE = "{{ 'weir ' * 9999999 }}"
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_a_template_that_makes_texts_long_is_refused(small, tmp_path, pairs):
+    """The library of a cross-encoder uses it in any case."""
+    folder = tmp_path / "m"
+    shutil.copytree(small, folder)
+    reading = {"method": "forward", "method_output_name": "last_hidden_state"}
+    settings = json.loads((folder / "config.json").read_text())
+    tokenizer = json.loads((folder / "tokenizer_config.json").read_text())
+    files = {
+        "tokenizer_config.json": {**tokenizer, "chat_template": TEMPLATE},
+        "sentence_bert_config.json": {
+            "modality_config": {"message": reading},
+            "module_output_name": "token_embeddings",
+        },
+    }
+    if pairs:
+        (folder / "modules.json").unlink()
+        settings["architectures"] = ["BertForSequenceClassification"]
+        files["config.json"] = settings
+    write(folder, files)
+    with pytest.raises(InputError, match="anew by a template"):
+        SecondLook(folder, None) if pairs else ExternalModel(folder)

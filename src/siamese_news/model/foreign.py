@@ -134,6 +134,11 @@ def _expect_whole(folder: str | Path, root: Path, model: Any) -> None:
         ),
     )
     modules = list(getattr(model, "modules", list)())
+    if any("message" in getattr(module, "modality_config", ()) for module in modules):
+        raise InputError(
+            f"{folder}: writes each text anew by a template (chat_template), which can make it "
+            "long; expected a model that reads texts as they are"
+        )
     if any(type(module).__name__ == "EmbeddingBag" for module in modules):
         model.float()  # in halves, a text without a token is the mean of nothing, and not zeros
     # The first one is the whole transformer, whose settings name its kind.
@@ -280,10 +285,17 @@ def _problem(path: Path) -> str:
         size = len(json.dumps(value)) if key == "prompts" else value
         if type(size) is int and abs(size) > min(limits, default=math.inf):
             return f"has {key} of {size:,}, expected at most {min(limits):,}"
-        if key in ("auto_map", "custom_pipelines") or (
-            key == "trust_remote_code" and value
+        # The settings of a transformer go to the functions that open it: folders to write to, other
+        # places of a tokenizer, methods of the model.
+        is_option = value and key.endswith(("_args", "_kwargs", "_name_or_path"))
+        if (
+            key in ("auto_map", "custom_pipelines")
+            or (key in ("trust_remote_code", "use_kernels") and value)
+            or ("attn_implementation" in key and "/" in str(value))
+            or (key == "method" and value != "forward")
+            or (name.startswith("sentence_") and is_option)
         ):
-            return f"has {key!r}, which names code"
+            return f"has {key!r}, which names code or what the library should do"
         if isinstance(value, str) and (
             (key in _ACTIVATIONS and "." in value) and not _ACTIVATION.fullmatch(value)
         ):
