@@ -174,7 +174,7 @@ def test_numbers_as_people_write_them_and_the_certified_list(
     assert page.locator("#cut").input_value() == "0.25"
     cut.fill("a lot")
     cut.press("Enter")
-    assert cut.input_value() == "0.25"
+    page.locator("#problem", has_text="expected a").wait_for()
     page.goto(served.base + "decide")
     page.get_by_label("Share of relevant posts").fill("0,8 90 %")
     page.get_by_label("Posts I am willing to label").fill("40")
@@ -210,7 +210,7 @@ def test_numbers_as_people_write_them_and_the_certified_list(
     assert certified.replace("certified posts", "of 500 posts are certified") in pasted
     assert "The siamese_news authors. siamese_news (version" in pasted
     assert page.locator("#answers svg").count() == 3
-    assert page.complaints == []
+    assert {text for text in page.complaints if "status of 400" not in text} == set()
 
 
 @pytest.mark.slow

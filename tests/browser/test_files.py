@@ -72,8 +72,13 @@ def test_an_odd_name_is_read_in_results_report_and_messages(tmp_path, serve, ope
     drop(page, "articles", ODD, ARTICLE)
     page.get_by_role("button", name="Search", exact=True).click()
     page.wait_for_selector("#onward:not([hidden])", timeout=1000 * PATIENCE)
-    # What was meant is read on the list, and changed there.
-    for about, words in (("event", "the event"), ("article", "this very article")):
+    # What was meant is read on the list, and changed there, also where no post was kept.
+    searches = (
+        ("event", "the event"),
+        ("article", "this very article"),
+        ("event", "the event"),
+    )
+    for about, words in searches:
         page.goto(served.base + "posts")
         number = json.loads((tmp_path / "storm/project.json").read_text())["search"]
         path = tmp_path / f"storm/searches/{number}/results.parquet.meta.json"
@@ -81,7 +86,8 @@ def test_an_odd_name_is_read_in_results_report_and_messages(tmp_path, serve, ope
         assert set(meta["about"].values()) == {about}
         said = page.locator("#meant").inner_text()
         assert f"The search looked for: posts about {words}." in said
-        if about == "event":
+        assert (meta["counts"]["kept"] > 0) == (about == "event")
+        if number < len(searches):
             page.locator("#meant [data-about]").click()
             page.wait_for_selector("#onward:not([hidden])", timeout=1000 * PATIENCE)
     name = STORED.removesuffix(".txt").replace(" ", "-")  # no blank may be in an id
