@@ -77,9 +77,9 @@ _ENGLISH = (
     "january february march april may june july august september october november december"
 ).split()
 _LANGUAGES = (
-    "af ar az be bg bn bs ca cs cy da de el en es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja "
-    "ka kk km kn ko lo lt lv mk ml mn mr ms my nb ne nl pa pl ps pt ro ru si sk sl sq sr sv sw ta "
-    "te th tr uk ur uz vi zh zu"
+    "af am ar az be bg bn bs ca cs cy da de el en es et eu fa fi fil fr ga gl gu he hi hr hu hy "
+    "id is it ja ka kk km kn ko lo lt lv mk ml mn mr ms my nb ne nl or pa pl ps pt ro ru si sk sl "
+    "sq sr sv sw ta te th tr ug uk ur uz vi zh zu"
 ).split()
 
 
@@ -88,7 +88,7 @@ class ImpossibleDate(ValueError):
 
 
 def written_date(text: str, order: str = "") -> datetime:
-    """The moment that a text writes with numbers, or with a month's name in any of 70 languages.
+    """The moment that a text writes with numbers, or with a month's name in any of 76 languages.
 
     Of ``10/11/2018``, `order` says which is the day; without it only a number above 12 does. Days
     come first where points are between the numbers. Of two digits, a year is not understood where
@@ -225,7 +225,12 @@ def _day(text: str, order: str) -> tuple[int, int, int]:
         )
         return _year(right_number), month, day
     words = _words(_POLISH.sub("listopadu", text))
-    months = {number for word in words if (number := _months().get(word))}
+    months: set[int] = set()
+    for count in (1, 2, 3):  # "tháng mười" is October, "tháng mười một" November
+        runs = map("".join, zip(*(words[n:] for n in range(count)), strict=False))
+        # Hebrew has a letter in front of the names of its months.
+        numbers_of = (_months().get(run.lstrip("ב")) for run in runs)
+        months = {number for number in numbers_of if number} or months
     if len(months) > 1 and "mar" in words:  # a Tuesday of French, Spanish, Italian
         months.discard(3)
     numbers = re.findall(r"\d+", text)
@@ -260,7 +265,7 @@ def _halves() -> dict[str, int]:
         for language in order
         if "-" not in language
         for half, hours in (("am", 0), ("pm", 12))
-        for name in _names_in(language).get(half, ())
+        for name in _names_in(language, half)
         if language in _LANGUAGES or _joined(name) not in _known_words()
     }
     return names | dict.fromkeys(_AM.split(), 0) | dict.fromkeys(_PM.split(), 12)
@@ -274,7 +279,7 @@ def _known_words() -> set[str]:
         word
         for language in _LANGUAGES
         for key in (*keys.split(), *_ENGLISH)
-        for name in _names_in(language).get(key, ())
+        for name in _names_in(language, key)
         for word in _words(name)
     }
     return {*words, *_CONNECTING.split(), *map(str.lower, ZONES)} - {"m", "n", "p"}
@@ -284,8 +289,14 @@ def _joined(name: str) -> str:
     return "".join(_words(unicodedata.normalize("NFC", _UNSEEN.sub("", name))))
 
 
-def _names_in(language: str) -> Any:
-    return import_module(f"dateparser.data.date_translation_data.{language}").info
+def _names_in(language: str, key: str) -> list[str]:
+    """What a day, a month or a half of the day is called, also in one of the language's regions."""
+    data = import_module(f"dateparser.data.date_translation_data.{language}").info
+    return [
+        name
+        for region in (data, *data.get("locale_specific", {}).values())
+        for name in region.get(key, ())
+    ]
 
 
 @cache
@@ -293,14 +304,13 @@ def _months() -> dict[str, int]:
     """The number of a month by its name; 0 where it is another month in another language."""
     numbers: dict[str, int] = {}
     for language in _LANGUAGES:
-        names_of = _names_in(language)
         for number, month in enumerate(_ENGLISH, 1):
-            for name in names_of[month]:
-                # "de novembre" and "нояб." are a word with others around it.
-                word = max(_words(name) or [""], key=len)
-                if len(word) > 2 or (len(word) == 2 and not word.isascii()):
-                    agrees = numbers.get(word, number) == number
-                    numbers[word] = number if agrees else 0
+            for name in _names_in(language, month):
+                # "de novembre" and "нояб." are a word with others around it; "تشرين الثاني" is two.
+                for word in {_joined(name), *_words(name)}:
+                    if len(word) > 2 or (len(word) == 2 and not word.isascii()):
+                        agrees = numbers.get(word, number) == number
+                        numbers[word] = number if agrees else 0
     english = {month[:3]: number for number, month in enumerate(_ENGLISH, 1)}
     return numbers | english | {"listopadu": 11, "listopada": 10}  # Czech, Croatian
 
