@@ -61,6 +61,29 @@ def test_a_code_page_can_be_named(tmp_path, texts, encoding):
     assert open_posts([path]).detected[0].encoding not in ("utf-8", "cp1252")
 
 
+CZECH = ["Most strhla řeka", "náměstí je pod vodou", "hasiči čerpají sklepy dál"]
+TURKISH = ["köprü yıkıldı ve yol kapandı", "çarşı sular altında", "şimdi elektrik yok"]
+LITHUANIAN = ["upė užliejo pievas", "tiltas uždarytas", "žmonės išvežti iš namų",
+              "šiandien vanduo kyla greičiau nei vakar", "ugniagesiai dirba visą naktį"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "encoding"),
+    [
+        (CZECH, "cp1250"),
+        (POLISH, "cp1250"),
+        (TURKISH, "cp1254"),
+        (LITHUANIAN, "cp1257"),
+        (["le café est fermé", "où sont les pompiers"], "cp1252"),
+        (["áin flæddi yfir veginn", "brúin er farin", "það rignir enn þá"], "cp1252"),
+    ],
+)
+def test_the_language_tells_the_code_page_of_excel(tmp_path, texts, encoding):
+    stream = open_posts([written(tmp_path, texts, encoding)], strict=True)
+    assert [post.text for post in stream] == texts
+    assert stream.detected[0].encoding == encoding
+
+
 def test_a_few_broken_lines_do_not_make_another_encoding(tmp_path):
     path = tmp_path / "posts.csv"
     rows = [f"{n},Brücke {n}\n".encode() for n in range(50)]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from siamese_news.errors import InputError
+from siamese_news.text.languages import language_of
 from siamese_news.utils.files import as_file
 
 UTF8 = "utf-8"
@@ -26,6 +27,12 @@ _LETTER = re.compile(r"[^\W\d_]")
 _LINES = 3  # lines that are needed to guess a code page
 # Share of letters outside ASCII from which a text is hardly Western European.
 _FOREIGN = 0.3
+# The code pages of Windows for languages in Latin letters that are not Western European.
+_PAGES = dict.fromkeys("bs cs hr hu pl ro sk sl".split(), "cp1250") | {
+    "lt": "cp1257",
+    "lv": "cp1257",
+    "tr": "cp1254",
+}
 
 
 def detect_encoding(head: bytes) -> str:
@@ -33,8 +40,9 @@ def detect_encoding(head: bytes) -> str:
 
     A byte order mark decides, then zero bytes in every other place (UTF-16), then whether most of
     the lines that are not ASCII are UTF-8: a few broken lines do not change the encoding of a file.
-    Otherwise it is cp1252 (which Excel writes in Western Europe) if that yields words, else the
-    guess of charset-normalizer. JSON is always Unicode.
+    Otherwise it is the code page of Windows for the language that the letters of ASCII tell, cp1252
+    (which Excel writes in Western Europe) if that yields words, else the guess of charset-normalizer.
+    JSON is always Unicode.
     """
     for mark, name in _BOMS:
         if head.startswith(mark):
@@ -64,13 +72,14 @@ def detect_encoding(head: bytes) -> str:
     western = data.decode("cp1252", "replace")
     letters = _LETTER.findall(western)
     foreign = sum(not letter.isascii() for letter in letters)
-    if (
+    page = _PAGES.get(language_of(western) or "", "cp1252")
+    is_western = (
         "\ufffd" not in western
         and _IN_WORD.search(western)
         and not _SIGN_IN_WORD.search(western)
-        and foreign <= _FOREIGN * len(letters)
-    ):
-        return "cp1252"
+    )
+    if foreign <= _FOREIGN * len(letters) and (page != "cp1252" or is_western):
+        return page
     if bad < _LINES:
         return UTF8
     from charset_normalizer import from_bytes
