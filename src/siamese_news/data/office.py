@@ -51,6 +51,8 @@ def read_docx(data: bytes, location: str) -> dict[str, Any]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             check_parts(archive, _ARTICLE)
         document = docx.Document(io.BytesIO(data))
+        if document.element.getroottree().docinfo.doctype:
+            raise ValueError("it has a document type, which could declare entities")
         words = "".join(_words(document.element.body))
         lines = [line.strip() for line in clean_text(words).split("\n")]
         about = document.core_properties

@@ -270,7 +270,8 @@ def packing(raw: io.BufferedReader) -> str:
         "gz"
         if start[:2] == b"\x1f\x8b"
         else "zst"
-        if start == b"\x28\xb5\x2f\xfd"
+        # Or a frame to skip, with which pzstd begins.
+        if re.match(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18", start)
         else ""
     )
 

@@ -157,3 +157,20 @@ def test_an_id_that_a_changed_byte_repeats_is_damage(tmp_path):
     stream = open_posts([path])
     assert [post.id for post in stream] == [f"p{n}" for n in range(7)]
     assert stream.counts.reasons == {"damaged file": 1}
+
+
+def test_zstd_that_begins_with_a_frame_to_skip_is_unpacked(tmp_path):
+    """As pzstd writes it, which says the size of each frame in front of it."""
+    half = len(CONTENTS["jsonl"]) // 2
+    content = CONTENTS["jsonl"].encode()
+    frames = [PACK["zst"](content[:half]), PACK["zst"](content[half:])]
+    path = tmp_path / "posts.jsonl.zst"
+    path.write_bytes(
+        b"".join(
+            b"\x50\x2a\x4d\x18\4\0\0\0" + len(frame).to_bytes(4, "little") + frame
+            for frame in frames
+        )
+    )
+    stream = open_posts(path, strict=True)
+    assert len(list(stream)) == len(ROWS)
+    assert stream.detected[0].packed == "zst"

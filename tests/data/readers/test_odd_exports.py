@@ -145,3 +145,23 @@ def test_every_word_of_a_word_file_is_read(tmp_path):
     document.save(tmp_path / "a.docx")
     (article,) = read_articles(tmp_path / "a.docx")
     assert article.text.split("\n") == ["In a cell.", "Inserted.", "In a box."]
+
+
+def test_a_word_file_that_could_declare_entities_is_refused(tmp_path):
+    """Its words would vanish where an entity is."""
+    document = docx.Document()
+    document.add_paragraph("The weir gives way")
+    document.save(tmp_path / "plain.docx")
+    with (
+        zipfile.ZipFile(tmp_path / "plain.docx") as plain,
+        zipfile.ZipFile(tmp_path / "weir.docx", "w") as changed,
+    ):
+        for name in plain.namelist():
+            content = plain.read(name)
+            if name == "word/document.xml":
+                declared = b'<!DOCTYPE w [<!ENTITY weir "flood">]><w:document'
+                content = content.replace(b"<w:document", declared, 1)
+                content = content.replace(b"The weir", b"The &weir;")
+            changed.writestr(name, content)
+    with pytest.raises(InputError, match="weir.docx: .* could declare entities"):
+        read_articles(tmp_path / "weir.docx")
