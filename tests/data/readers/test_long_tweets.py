@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
+
 from siamese_news.data.readers import open_posts
+from siamese_news.errors import InputError
 
 LONG = (
     "All day we carried sandbags & nobody slept, " * 8
@@ -120,3 +123,17 @@ def test_an_archive_with_a_damaged_file_of_long_posts_is_read(tmp_path):
     assert [post.id for post in stream] == ["17"]
     (remark,) = stream.detected[0].remarks
     assert f"{path}: damaged file" in remark
+
+
+def test_a_file_of_long_posts_may_be_named_with_the_posts(tmp_path):
+    cut = LONG[:270].replace("&", "&amp;") + "… https://t.co/a1"
+    archive(tmp_path, [("1700000000000000001", cut)], [("1800", LONG)])
+    for sources in (
+        [tmp_path / "note-tweet.js", tmp_path / "tweets.js"],
+        f"{tmp_path}/*.js",
+    ):
+        stream = open_posts(sources, strict=True)
+        assert [post.text for post in stream] == [LONG]
+        assert not stream.skipped.unknown
+    with pytest.raises(InputError, match=r"read with its tweets\.js: name that file"):
+        open_posts(tmp_path / "note-tweet.js")

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from siamese_news.data.readers import open_posts
 from siamese_news.errors import InputError
 
 
@@ -363,3 +364,37 @@ def test_an_x_in_ids_that_rtweet_did_not_write_stays(read):
     _, posts = read("p.csv", "id,text,reply_to\nx12345,a storm,\nax9,a flood,x12345\n")
     assert [post.id for post in posts] == ["x12345", "ax9"]
     assert posts[1].metadata["reply_to"] == "x12345"
+
+
+def test_a_whole_thread_of_hacker_news_is_read(tmp_path):
+    """As Algolia's API gives it in one object: HTML is taken out, deleted comments keep answers."""
+
+    def item(number, text, *answers, author="ann"):
+        return {
+            "id": number,
+            "created_at": "2026-03-02T10:00:00.000Z",
+            "created_at_i": 1772445600,
+            "author": author,
+            "title": "Weir" if number == 1 else None,
+            "text": text,
+            "parent_id": number - 1 if number > 1 else None,
+            "story_id": 1,
+            "children": [*answers],
+        }
+
+    deep = item(240, "last<p>words")
+    for number in range(239, 3, -1):
+        deep = item(number, f"answer {number}", deep)
+    thread = item(
+        1, None, item(2, "It &#x27;gave&#x27; way", item(3, None, deep, author=None))
+    )
+    for name, indent in (("a.json", 1), ("a.jsonl", None)):
+        (tmp_path / name).write_text(json.dumps(thread, indent=indent))
+        stream = open_posts(tmp_path / name, strict=True)
+        posts = {post.id: post for post in stream}
+        assert stream.detected[0].format == "Hacker News"
+        assert [*posts] == ["1", "2", *map(str, range(4, 241))]
+        assert (posts["1"].text, posts["2"].text) == ("Weir", "It 'gave' way")
+        assert posts["240"].text == "last\nwords"
+        assert posts["240"].metadata["reply_to"] == "239"
+        assert stream.counts.deleted == 1

@@ -83,49 +83,56 @@ _FOREIGN = {
     "save it as .docx in LibreOffice, and name it with --articles",
     rb"(?s)PK\x03\x04.{26}mimetypeapplication/epub": "an e-book (.epub): convert it to .txt or .docx "
     "with Calibre, and name it with --articles",
-    rb"PAR1": "Parquet that is packed once more: unpack it (gunzip, unzstd), Parquet packs its columns "
-    "itself",
+    rb"PAR1[^ -~]": "Parquet that is packed once more: unpack it (gunzip, unzstd), Parquet packs its "
+    "columns itself",
     rb"(?s)PK\x03\x04.{26}(?:\[Content_Types\]|_rels/|docProps/|word/|xl/|ppt/)": "an office file "
     "(.docx, .pptx, .xlsx): if it is packed once more, unpack it (gunzip, unzstd); name a .docx with "
     "--articles, save posts as .xlsx or CSV UTF-8",
     rb"PK\x03\x04": "a zip archive: unpack it; if a program packs its files so (.pptx, .pages, "
     ".numbers, .xlsb), save it there as .docx, .xlsx or CSV UTF-8",
-    rb"ARROW1|FEA1": "a Feather file: in pandas, read_feather(path).to_parquet(new_path)",
+    rb"window\.YTD\.note_tweet": "the file of long posts of an archive of X, which is read with its "
+    "tweets.js: name that file",
+    rb"ARROW1\x00|FEA1[^ -~]": "a Feather file: in pandas, read_feather(path).to_parquet(new_path)",
     rb"<stata_dta>|[\x6c-\x77][\x01\x02]\x01\x00": "a data set of Stata (.dta): in pandas, "
     "read_stata(path).to_csv(new_path)",
-    rb"\$FL[23]": "a data set of SPSS (.sav): save it as CSV UTF-8, in SPSS or in PSPP",
+    rb"\$FL[23]|ASCII SPSS PORT": "a data set of SPSS (.sav, .por): save it as CSV UTF-8, "
+    "in SPSS or in PSPP",
     rb"\x80[\x02-\x05]": "a pickle, which may run code when it is opened: whoever made it can write "
     "CSV, JSON lines or Parquet instead",
-    rb"(?i)from: \W{0,2}saved by|mime-version:|content-type: multipart/related": "a web archive "
-    "(.mhtml), which is read as an article (--articles)",
+    rb"(?i)from: \W{0,2}saved by|mime-version:|content-type: multipart/related": "a web archive, "
+    "which is read as an article: name it with --articles, and give it the ending .mhtml",
     rb"\xd0\xcf\x11\xe0": "an old file of Excel, Word or Outlook (.xls, .doc, .msg): save it as .xlsx, "
     "CSV UTF-8, .docx or .txt",
     rb"RD[AX][23]\n|[XA]\n\x00\x00\x00[\x02\x03]": "a file of R (.rds, .RData): in R, "
     "write.csv(readRDS(path), new_path, fileEncoding = 'UTF-8')",
     rb"(?s).{12}\xc2\xea\x81\x60": "a data set of SAS (.sas7bdat): in pandas, "
     "read_sas(path).to_csv(new_path)",
-    rb"\x89HDF|\x93NUMPY|Obj\x01|ORC": "a file of arrays or columns (HDF5, NumPy, Avro, ORC): write it "
-    "as Parquet, CSV or JSON lines with the program that made it",
-    rb"(?s)\x89PNG|\xff\xd8\xff|GIF8|RIFF|.{4}ftyp": "a picture, a sound or a video: write its "
-    "text into a .txt",
+    rb"\x89HDF|\x93NUMPY|Obj\x01|ORC[^ -~]": "a file of arrays or columns (HDF5, NumPy, Avro, ORC): "
+    "write it as Parquet, CSV or JSON lines with the program that made it",
+    rb"(?s)\x89PNG|\xff\xd8\xff|GIF8[79]a|RIFF.{4}(?:WAVE|AVI |WEBP)|\0\0.{2}ftyp": "a picture, a "
+    "sound or a video: write its text into a .txt",
     rb"(?s).{60}BOOKMOBI": "an e-book (.mobi): convert it to .txt or .docx with Calibre, and name it "
     "with --articles",
     rb"bplist00": "a web archive of Safari, or a property list: save the page as HTML only, and name "
     "it with --articles",
-    rb"Rar!": "a RAR archive: unpack it first",
+    rb"Rar!\x1a": "a RAR archive: unpack it first",
     rb"\x1f\x8b|\x28\xb5\x2f\xfd": "packed twice: unpack it once",
-    rb"BZh": "packed with bzip2: unpack it first, or pack it with gzip or zstd",
+    rb"BZh\d1AY": "packed with bzip2: unpack it first, or pack it with gzip or zstd",
     rb"\xfd7zXZ": "packed with xz: unpack it first, or pack it with gzip or zstd",
     rb"7z\xbc\xaf": "a 7z archive: unpack it first",
-    rb"SQLite": "an SQLite database: export the table of posts as CSV",
-    rb"%PDF": "a PDF",
+    rb"(?s)SQLite format 3|.{8}DUCK|\0.{3}Standard (?:Jet|ACE) DB": "a database (SQLite, DuckDB, "
+    "Access): export the table of posts as CSV",
+    rb"WARC/\d": "an archive of web pages (.warc): save the pages that are meant as HTML",
+    rb"%PDF": "a PDF, which is read as an article: name it with --articles, and give it the ending "
+    ".pdf",
     rb"\{\\rtf": "a rich text file (.rtf): save it as .docx or .txt, as every word processor does, and "
     "name it with --articles",
-    rb"(?s:.{257}ustar)": "a tar archive: unpack it",
+    rb"(?s:.{257}ustar[\0 ])": "a tar archive: unpack it",
     rb"(?:<\?xml[^>]*>\s*)?<(?:rss|feed|rdf:RDF)\b": "an RSS or Atom feed: save the pages of "
     "its articles; for posts, put its items into a table",
-    rb"(?i)(?:<\?xml[^>]*>\s*)?<(?:!doctype )?html": "a web page, which is read as an article "
-    "(--articles)",
+    rb"(?i)(?:<\?xml[^>]*>\s*)?<(?:(?:!doctype )?html|table)\b": "a web page: name it with --articles, "
+    "and give it the ending .html; a table in it, which some programs call .xls, is read if it is "
+    "saved as .xlsx or CSV UTF-8",
     rb"<\?xml\b": "XML of another kind than the comments of Disqus and WordPress, or with a document "
     "type, which could declare entities: put its posts into a table",
 }

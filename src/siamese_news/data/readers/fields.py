@@ -102,7 +102,7 @@ METADATA: Mapping[str, Sequence[str]] = {
             date_de_creation cree_le publie_le data_de_publicacao data_da_publicacao
             data_publicacao data_de_criacao criado_em publicado_em data_hora data
             дата дата_публикации дата_и_время дата_сообщения дата_создания дата_отправки время
-            время_публикации 日付 日時 投稿日時 投稿日 发布时间 发布日期
+            время_публикации 日付 日時 投稿日時 投稿日 发布时间 发布日期 评论时间 创建时间 发表时间
         """,
         "edited_at": """
             edited_at editedat last_edited_at edited edit_date edited_timestamp editedtimestamp
@@ -114,6 +114,8 @@ METADATA: Mapping[str, Sequence[str]] = {
             modified_timestamp bearbeitet_am geandert_am aktualisiert_am
             modifie_le mis_a_jour_le editado_el modificado_el actualizado_el editado_em
             atualizado_em modificado_em изменено отредактировано 編集日時 更新日時 编辑时间 修改时间
+            zuletzt_bearbeitet zuletzt_geandert derniere_modification
+            ultima_modificacion ultima_edicion ultima_edicao
         """,
         "lang": "lang language sprache idioma langue",
         "author": """

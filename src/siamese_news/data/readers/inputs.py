@@ -26,7 +26,7 @@ LINES = (".jsonl", ".ndjson")
 PARQUET = (".parquet", ".pq")
 _PACKED = (".gz", ".zst")
 _PIPE = 2**16  # bytes of a pipe that are read at once
-_TWEETS = re.compile(r"tweets?(-part\d+)?\.js", re.IGNORECASE)
+_ARCHIVE = re.compile(r"(note-)?tweets?(-part\d+)?\.js", re.IGNORECASE)
 
 
 class Input:
@@ -133,7 +133,7 @@ def find_inputs(
     A glob can have ``**`` for any depth, and ``-`` is standard input. A folder's files are those
     with one of the suffixes, before ``.gz`` or ``.zst``; `skipped` receives the others, but no
     hidden files and no files of rejected rows. With ``.js`` only the tweets of an archive are
-    meant, because it has other such files.
+    meant, because it has other such files; their whole texts are read with them.
 
     Raises:
         InputError: an input does not exist, or a folder has no such file.
@@ -171,7 +171,13 @@ def input_paths(
                 if os.path.islink(path):
                     real = (path.resolve().parent, path.resolve().name)
                 paths.setdefault(real, path)
-    return list(paths.values())
+    archives = {p.parent for p in paths.values() if p and p.name.startswith("tweet")}
+    # The long posts of an archive are read with its tweets.
+    return [
+        path
+        for path in paths.values()
+        if not (path and path.name.startswith("note-tweet") and path.parent in archives)
+    ]
 
 
 def _files(source: str, suffixes: Sequence[str], skipped: Skipped) -> list[Path]:
@@ -245,7 +251,7 @@ def plain_suffix(name: str | Path) -> str:
 
 def _is_data(path: Path, folder: Path, suffixes: Sequence[str]) -> bool:
     suffix = plain_suffix(path)
-    if suffix == ".js" and not _TWEETS.fullmatch(path.name):
+    if suffix == ".js" and not _ARCHIVE.fullmatch(path.name):
         return False
     if suffix in (".html", ".htm") and any(
         name.endswith("_files") for name in path.relative_to(folder).parts[:-1]

@@ -871,32 +871,36 @@ def _from_discord(message: Record) -> Converted:
 
 @_known(
     "Hacker News",
-    "`by`, `id`, `time`, `type` of its API, of BigQuery or in `hits` of Algolia; HTML is taken out",
+    "`by`, `id`, `time`, `type` of its API, of BigQuery or in `hits` of Algolia, whose `children` are "
+    "read too; HTML is taken out",
     "title, text",
     "id",
     matches=lambda record: (
         record.keys() >= {"by", "id", "time", "type"}
         or record.keys() >= {"objectID", "created_at_i", "author"}
+        or record.keys() >= {"children", "created_at_i", "author"}
     ),
     inside=("hits",),
     flat=True,
 )
 def _from_hacker_news(item: Record) -> Converted:
-    """A story or a comment; `DELETED` without either a title or a text."""
+    """A story or a comment, and its answers; `DELETED` without either a title or a text."""
     words = [
         item.get("title"),
         item.get("comment_text") or item.get("story_text") or item.get("text"),
     ]
-    if not any(words):
-        return DELETED
     post_id = id_value(item.get("id") or item.get("objectID"), "id")
-    return post_of(
+    post = not any(words) or post_of(
         post_id,
         "\n".join(without_html(text_value(word, "text")) for word in words if word),
         item,
         "created_at=time|created_at author=by|author url reply_to=parent|parent_id thread=story_id",
         permalink=f"https://news.ycombinator.com/item?id={post_id}",
     )
+    # Other items have the ids of their answers alone.
+    answers = [child for child in item.get("children") or () if type(child) is dict]
+    posts = [DELETED if post is True else post, *each(_from_hacker_news, answers)]
+    return posts if answers else posts[0]
 
 
 @_known(

@@ -29,11 +29,10 @@ _BLOCK = 256
 
 _KEPT = 1000  # characters of a row
 _LOST = {
-    "created_at": "dates",
-    "reply_to": "links to answered posts (reply_to)",
-    "thread": "links to conversations (thread)",
-    "quotes": "links to quoted posts (quotes)",
-    "retweet_of": "links to originals (retweet_of)",
+    "reply_to": "to answered posts (reply_to)",
+    "thread": "to conversations (thread)",
+    "quotes": "to quoted posts (quotes)",
+    "retweet_of": "to originals (retweet_of)",
 }
 _REPEATED = "duplicate id"
 _ROWS = 512  # of a file, that go to one part in turn
@@ -72,7 +71,12 @@ class Counts:
             )
         )
         wrong = {name: n for name, n in self.lost.items() if name != UNREAD}
-        lost = " and ".join(f"{n:,} {_LOST[name]}" for name, n in wrong.items())
+        lost = " and ".join(
+            f"{counted(n, 'link')} {_LOST[name]}"
+            if name in _LOST
+            else counted(n, "date")
+            for name, n in wrong.items()
+        )
         unread = self.lost.get(UNREAD, 0)
         empty = f" ({self.empty:,} with an empty text)" if self.empty else ""
         parts = [

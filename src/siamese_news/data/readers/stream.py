@@ -25,8 +25,6 @@ from siamese_news.data.readers.inputs import (
     as_written,
     find_inputs,
 )
-from siamese_news.data.readers.long_tweets import note_files
-from siamese_news.data.readers.platforms import ARCHIVE
 from siamese_news.data.readers.rows import (
     Counts,
     Rejection,
@@ -150,12 +148,6 @@ class PostStream:
             else:
                 self.detected.append(detected)
                 self._inputs.append(source)
-                if detected.format == ARCHIVE:  # they are read with it
-                    self.skipped.unknown = [
-                        path
-                        for path in self.skipped.unknown
-                        if path not in note_files(Path(source.name))
-                    ]
         if all(detected.kind == "empty" for detected in self.detected):
             raise InputError(
                 f"{self.detected[0].source}: the file is empty, expected at least one post"
