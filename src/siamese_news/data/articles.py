@@ -19,7 +19,7 @@ from siamese_news.data.readers.delimited import (
     refuse_repeated,
     table_rows,
 )
-from siamese_news.data.readers.detect import refuse_foreign
+from siamese_news.data.readers.detect import MessagesError, refuse_foreign
 from siamese_news.data.readers.encodings import as_utf8, detect_encoding
 from siamese_news.data.readers.fields import (
     BODIES,
@@ -47,11 +47,13 @@ from siamese_news.utils.files import open_binary, readable_name, reading
 HEADLINES = "headlines"
 SECTIONS = "sections"
 # What is between articles that somebody put into one file: lines of one mark, and ends of pages.
-_DIVIDER = re.compile(r"(?m)^[ \t]*(?:(?:[*•#=~–—-][ \t]*){3,}|# .*)$|\f")
-_HEADLINES = re.compile(
-    rb"<h[1-4]\b[^>]{0,500}>[^<]{0,100}<a\s|<a\s[^>]{0,1000}>[^<]{0,100}<h[1-4]\b", re.I
+# Lines of rights are marks if there are several.
+_DIVIDER = re.compile(
+    r"(?m)^[ \t]*(?:(?:[*•#=~–—-][ \t]*){3,}|# .*)$|\f"
+    r"|^[ \t]*(?:©|\(c\)|Copyright\b).{0,60}\d{4}.*$(?=[\s\S]*^[ \t]*(?:©|\(c\)|Copyright\b))"
 )
 _MANY = 8  # headlines of a front page; an article links to some others
+_PAGE = re.compile(rb"(?i)\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype )?html\b")
 _CHARSET = re.compile(rb"(?i)charset|<\?xml[^>]+encoding")
 _HEAD = 2**14  # bytes of a page, in which it says its encoding
 _PARAGRAPH = 60  # words that the teasers of a front page do not have
@@ -84,8 +86,19 @@ def read_page(data: bytes, location: str) -> dict[str, Any]:
         "url": "url",
         "lang": "language",
     }
-    headlines = len(_HEADLINES.findall(data))
-    short = max(len(line.split()) for line in text.splitlines()) < _PARAGRAPH
+    lines = {" ".join(line.removeprefix("- ").split()) for line in text.splitlines()}
+    short = max(len(line.split()) for line in lines) < _PARAGRAPH
+    tree = trafilatura.load_html(data)
+    # What a link shows, and headings with a link in them.
+    linked = "//a | //a//* | //h1[.//a] | //h2[.//a] | //h3[.//a] | //h4[.//a]"
+    headlines = len(
+        {
+            words
+            for element in tree.xpath(linked)
+            if (words := " ".join(element.text_content().split())) in lines
+            and len(words) > 15
+        }
+    )
     front_page = headlines >= _MANY and short and fields.get("pagetype") != "article"
     return {
         "text": text,
@@ -155,7 +168,7 @@ def read_articles(
     - ``.jsonl`` (``.ndjson``), ``.csv``, ``.tsv``, ``.parquet``: one article per row with ``_id``,
       ``id`` or ``url``; ``text``; ``title``, ``date`` and the like where known (so a BEIR
       ``queries.jsonl`` is one). ``.json``: that, or one object (as trafilatura writes), or a list.
-    - ``-``: standard input, a text, or JSON lines if it begins with ``{``.
+    - ``-``: standard input: a text, or a web page or JSON by its beginning. So is a text file.
 
     There are few articles and each of them matters, so one that cannot be read is an error. If
     an article has only a title, the title is used.
@@ -277,7 +290,7 @@ def _records(source: Input) -> Records:
         source.spool()
     path = source.path
     assert path is not None
-    if piped:
+    if piped or (suffix in _TEXT[:3] and path.stat().st_size):
         suffix = _sniffed(path, name)
     if suffix in (*LINES, ".json"):
         yield from _json(path, name, suffix)
@@ -328,14 +341,18 @@ def _parts(article: dict[str, Any] | EmptyArticle, name: str) -> Records:
 
 
 def _sniffed(path: Path, name: str) -> str:
-    """The suffix for the content of a pipe: JSON lines, a web page or a text."""
+    """The suffix for the content of a pipe, or of a file of text: JSON, a web page or a text."""
     if not path.stat().st_size:
         raise InputError(f"{name}: is empty, expected an article")
     with open_binary(path) as stream, reading(name):
-        start = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if start.startswith(b"{"):
-        return ".jsonl"
-    return ".html" if start.startswith((b"<!doctype", b"<html")) else ".txt"
+        start = stream.read(2**10).removeprefix(b"\xef\xbb\xbf")
+    if json_begin := re.match(rb'\s*(\[?)\s*\{\s*"', start):
+        return ".json" if json_begin[1] else ".jsonl"
+    if _PAGE.match(start):
+        return ".html"
+    with suppress(MessagesError):  # the articles of some come by e-mail
+        refuse_foreign(name, start, "expected the text of an article")
+    return ".txt"
 
 
 def _json(path: Path, name: str, suffix: str) -> Records:

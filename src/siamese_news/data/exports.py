@@ -53,7 +53,11 @@ _FIELDS = (
     r"(?:BYLINE|SECTION|LENGTH|LOAD-DATE|LANGUAGE|PUBLICATION-TYPE|DATELINE|GRAPHIC|SUBJECT|COUNTRY"
     r"|AUTHOR|TITLE|PUBLICATION (?:INFO|TITLE|DATE)|ABSTRACT|LINKS"
     r"|CITY|STATE|COMPANY|ORGANIZATION|PERSON|GEOGRAPHIC|INDUSTRY|JOURNAL-CODE|ACC-NO|CORRECTION-DATE"
-    r"|DISTRIBUTION|HIGHLIGHT|SERIES|TYPE): .*|(?:Copyright|©|\(c\)) .*|All Rights Reserved\.?"
+    r"|DISTRIBUTION|HIGHLIGHT|SERIES|TYPE|SPRACHE|RUBRIK|AUTOR|ZEITUNGS-CODE|LANGUE|RUBRIQUE|AUTEUR"
+    r"|TYPE-PUBLICATION|DATE-CHARGEMENT|IDIOMA|SECCIÓN|LINGUA|SEZIONE|AUTORE|TAAL|SECTIE|AUTEUR): .*"
+    r"|(?:Copyright|©|\(c\)) .*|(?:All Rights Reserved|Alle Rechte vorbehalten|Tous droits réservés"
+    r"|Todos los derechos reservados|Tutti i diritti riservati|Todos os direitos reservados"
+    r"|Alle rechten voorbehouden)\.?"
     r"|Classification|Full text:|_{9,}"
 )
 _FIELD = re.compile(_FIELDS, re.I)

@@ -48,7 +48,9 @@ _PAYWALL = re.compile(
 # And of pages that came instead of an article: two of the same 23,831 have one (a lead about
 # privacy, and a page that did ask for cookies).
 _NO_ARTICLE = re.compile(
-    r"(?:page|article) (?:was )?not found|(?:error|http)[ -]?404\b|\A\W*404\b(?![,.]\d)"
+    r"(?:page|article) (?:was )?not found|(?:error|http)[ -]?404\b"
+    r"|\A\W*404(?:\s*[-–—:|.!]\s|\s*(?:\n|\Z)|\s+(?:not|page|error|file)\b)"
+    r"|unavailable (?:due to|for) legal reasons|not available in your (?:country|region)"
     r"|access (?:is )?denied|are you (?:a robot|human)|captcha|verify (?:that )?you are (?:a )?human"
     r"|enable javascript|unusual traffic"
     r"|(?:accept|use[sd]?|value) .{0,30}\b(?:cookies|privacy)\b|your (?:privacy|consent) choices"
@@ -117,8 +119,9 @@ def stub_remarks(articles: Sequence[Article]) -> list[str]:
     signs_of_several_articles = {
         HEADLINES: "looks like a front page ({} headlines): the ranking is based on all of its "
         "stories. Save the page of the one that you mean.",
-        SECTIONS: "has {} sections with a line of marks, a new page or a heading between them: if they "
-        "are several articles, save each in its own file, because the ranking is based on all of them.",
+        SECTIONS: "has {} sections with a line of marks or rights, a new page or a heading between "
+        "them: if they are several articles, save each in its own file, because the ranking is based "
+        "on all of them.",
     }
     return remarks + [
         f"Article '{article.id}' {finding.format(article.metadata[name])}"

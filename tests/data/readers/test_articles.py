@@ -238,3 +238,29 @@ def test_whatever_comes_is_read_or_refused(tmp_path, content, name):
     for article in articles:
         assert article.text.strip()
         article.full_text.encode()
+
+
+def test_a_text_file_is_what_its_beginning_says(write):
+    """A page or JSON that was saved as .txt; other kinds are named, and are no mojibake."""
+    pytest.importorskip("trafilatura")
+    (article,) = read_articles([write("page.txt", PAGE)])
+    assert article.title == "River breaks its banks" and "by boat" in article.text
+    row = {"id": "7", "title": "Weir", "text": "It gave way."}
+    for content in (json.dumps(row) + "\n", json.dumps([row], indent=1)):
+        (article,) = read_articles([write("row.txt", content)])
+        assert (article.id, article.title) == ("7", "Weir")
+    for content, kind in (
+        (rb"{\rtf1\ansi Weir}", "rich text"),
+        (b"%PDF-1.7", r"ending .pdf"),
+        (b"PK\x03\x04" + b"\0" * 26 + b"word/document.xml", "office file"),
+    ):
+        with pytest.raises(InputError, match=kind):
+            read_articles([write("x.txt", content)])
+    for title in (
+        "ORCA in the harbor",
+        "{Weir} gives way",
+        "SQLite is 25",
+        "RIFF and run",
+    ):
+        (article,) = read_articles([write("words.txt", f"{title}\nIt is so.")])
+        assert article.title == title
