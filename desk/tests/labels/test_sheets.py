@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siamese_news.errors import InputError
-from siamese_news_desk.labels.sheets import read_rows, write_sheet
+from siamese_news_desk.labels.sheets import format_of, read_rows, write_sheet
 from siamese_news_desk.labels.units import Unit
 
 
@@ -208,3 +208,15 @@ def test_a_sheet_keeps_its_rows(tmp_path_factory, texts):
     )  # an annotator's program, which is not the desk's
     frame = pandas.read_csv(path, dtype=str, keep_default_na=False)
     assert frame.iloc[:, 0].tolist() == [str(row) for row in range(len(units))]
+
+
+@pytest.mark.parametrize("start", [b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"])
+def test_packed_labels_are_named(tmp_path, start):
+    (tmp_path / "labels.csv").write_bytes(start + b"\0" * 40)
+    with pytest.raises(InputError, match="an Excel file, or packed"):
+        list(read_rows(tmp_path / "labels.csv"))
+
+
+def test_an_ending_of_no_sheet_names_no_option_that_some_commands_lack(tmp_path):
+    with pytest.raises(InputError, match=r"\.prodigy\.jsonl$"):
+        format_of(tmp_path / "next.parquet", None)

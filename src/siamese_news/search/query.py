@@ -22,7 +22,7 @@ from typing import (
 from siamese_news.data.columns import RANKED
 from siamese_news.errors import InputError
 from siamese_news.utils.choices import About, Format, Fusion, check_choice
-from siamese_news.utils.files import file_sha256
+from siamese_news.utils.files import file_sha256, reading
 
 if TYPE_CHECKING:  # these bring numpy, which the help of a command does not need
     from siamese_news.data.records import Post
@@ -463,12 +463,8 @@ def read_key(path: Path) -> bytes:
     """The secret in a file, without white space around it; `PLAIN` for the name ``plain``."""
     if path == Path("plain"):
         return PLAIN
-    try:
+    with reading(path):
         key = path.read_bytes().strip()
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); check the path"
-        ) from error
     if len(key) < _KEY_BYTES:
         raise InputError(
             f"{path}: the key has {len(key)} bytes, expected at least {_KEY_BYTES}; make one with "

@@ -18,7 +18,7 @@ from siamese_news.data.readers.inputs import Input
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.csv_files import write_csv
-from siamese_news.utils.files import atomic_write, expect_regular
+from siamese_news.utils.files import atomic_write, expect_regular, reading
 from siamese_news.utils.terminal import unguarded
 from siamese_news.utils.unicode import normalized
 from siamese_news_desk.labels.journal import NO, SKIP, YES, read_judgments
@@ -124,21 +124,18 @@ def read_rows(path: Path, columns: Sequence[str] = _LABELS) -> Iterator[RawLabel
 
 def _decoded(path: Path) -> str:
     expect_regular(path, "a sheet of labels")
-    try:
+    with reading(path):
         raw = path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); check the path"
-        ) from error
     if raw.startswith(b"PAR1"):
         from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
 
         table = Input(str(path), path)
         rows = parquet_rows(table, tuple(parquet_columns(table)), lambda share: None)
         return "\n".join(json.dumps(record, default=str) for _, record, _ in rows)
-    if raw.startswith(b"PK\x03\x04"):
+    if raw.startswith((b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")):
         raise InputError(
-            f"{path}: is an Excel file, which is not read here; save it as CSV UTF-8"
+            f"{path}: is an Excel file, or packed (.gz, .zst), and neither is read here; save it as "
+            "CSV UTF-8, or unpack it"
         )
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = raw.decode("utf-16", "replace")
@@ -437,7 +434,7 @@ def format_of(path: Path, format: str | None) -> str:
             return format_of_ending
     raise InputError(
         f"{path}: the format of the sheet is unknown; expected a name that ends with .csv, .jsonl, "
-        ".json (Label Studio) or .prodigy.jsonl, or --format"
+        ".json (Label Studio) or .prodigy.jsonl"
     )
 
 
