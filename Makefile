@@ -144,9 +144,11 @@ sbom: $(VENV)/release  ## dist/sbom.json: the software bill of materials, Cyclon
 	$(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml \
 		--output-reproducible --validate --output-file dist/sbom.json
 
-fuzz: install  ## fuzz one target for a while: make fuzz TARGET=posts FUZZ_SECONDS=600
+fuzz: install  ## fuzz targets for a while each: make fuzz TARGET="packed docx html jsonl" FUZZ_SECONDS=900
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt --group fuzz
-	$(BIN)/python tests/fuzz/fuzz.py $(TARGET) -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096
+	for target in $(TARGET); do \
+		$(BIN)/python tests/fuzz/fuzz.py $$target -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096 || exit 1; \
+	done
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) demo outputs multirun reproduction build dist site bench-results

@@ -199,6 +199,63 @@ def _word_parts() -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
+def html(data: bytes) -> None:
+    """A saved page: parts of one again, in another order, with some bytes changed."""
+    from siamese_news.data.articles import read_articles
+
+    choices = Choices(data)
+    pieces = [
+        HTML[choices.below(len(HTML))] * (1 + choices.below(40))
+        for _ in range(choices.below(24))
+    ]
+    path = written("page.html", choices.spliced(b"".join(pieces)))
+    try:
+        with suppress(InputError):
+            for article in read_articles([path], set_aside=len):
+                assert article.id and article.full_text.strip()
+                article.full_text.encode()
+    finally:
+        path.unlink()
+
+
+def jsonl(data: bytes) -> None:
+    """Rows of JSON of no known format, with other values and fields."""
+    choices = Choices(data)
+    rows = [ROW for _ in range(1 + choices.below(6))]
+    changed = [choices.changed(row) for row in rows for _ in range(2)]
+    lines = "".join(json.dumps(row) + "\n" for row in changed)
+    _read(written("posts.jsonl", choices.spliced(lines.encode())))
+
+
+HTML = (
+    b"<html><head><meta charset=utf-8><title>Flood</title></head>",
+    b'<meta property="og:title" content="Flood &amp; fire">',
+    b'<script type="application/ld+json">{"@type": "NewsArticle", "headline": "x"}</script>',
+    b"<body><article><h1>Flood</h1>",
+    b"<p>The river took the bridge of the town, and nobody slept that night.</p>",
+    b"<h2><a href='/a'>Another headline of the day</a></h2>",
+    b"<ul><li><a href=x><b>A headline with a mark</b></a></li></ul>",
+    b"<table><tr><td>cell</td></tr></table><!-- comment --><br>",
+    b"<div><span><em>word",
+    b"&#x110000;&nbsp;&amp;",
+    "<p>Ü\u0301\u0301 水 \u202e</p>".encode(),
+    b"</article></body></html>",
+)
+ROW = {
+    "id": "900001",
+    "text": "The river &amp; the <br> bridge",
+    "created_at": "20/11/2026 \u00e0s 10:30",
+    "edited_at": "2026-11-21T10:00:00Z",
+    "author": {"name": "ann", "id": 7},
+    "metadata": {"lang": "en"},
+    "replies": [{"id": "r1", "text": "yes", "replies": [{"id": 2, "body": "no"}]}],
+    "quoted_post": {"id": "q1", "text": "a flood"},
+    "edges": [{"node": {"id": "e1", "text": "in an edge"}}],
+    "embed": {"title": "words of a card that nobody reads"},
+    "answers": '[{"id": "a1", "text": "written as a text"}]',
+}
+
+
 def packed(data: bytes) -> None:
     """A gz or zst file of posts with some bytes changed behind its packing, or in front of it."""
     import gzip
@@ -595,6 +652,8 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         posts,
         workbook,
         docx,
+        html,
+        jsonl,
         packed,
         articles,
         tokens,

@@ -63,8 +63,13 @@ def test_a_code_page_can_be_named(tmp_path, texts, encoding):
 
 CZECH = ["Most strhla řeka", "náměstí je pod vodou", "hasiči čerpají sklepy dál"]
 TURKISH = ["köprü yıkıldı ve yol kapandı", "çarşı sular altında", "şimdi elektrik yok"]
-LITHUANIAN = ["upė užliejo pievas", "tiltas uždarytas", "žmonės išvežti iš namų",
-              "šiandien vanduo kyla greičiau nei vakar", "ugniagesiai dirba visą naktį"]
+LITHUANIAN = [
+    "upė užliejo pievas",
+    "tiltas uždarytas",
+    "žmonės išvežti iš namų",
+    "šiandien vanduo kyla greičiau nei vakar",
+    "ugniagesiai dirba visą naktį",
+]
 
 
 @pytest.mark.parametrize(
