@@ -88,13 +88,13 @@ def read_page(data: bytes, location: str) -> dict[str, Any]:
     }
     lines = {" ".join(line.removeprefix("- ").split()) for line in text.splitlines()}
     short = max(len(line.split()) for line in lines) < _PARAGRAPH
-    tree = trafilatura.load_html(data)
     # What a link shows, and headings with a link in them.
-    linked = "//a | //a//* | //h1[.//a] | //h2[.//a] | //h3[.//a] | //h4[.//a]"
     headlines = len(
         {
             words
-            for element in tree.xpath(linked)
+            for element in trafilatura.load_html(data).xpath(
+                "//a | //a//* | //h1[.//a] | //h2[.//a] | //h3[.//a] | //h4[.//a]"
+            )
             if (words := " ".join(element.text_content().split())) in lines
             and len(words) > 15
         }
@@ -110,9 +110,12 @@ def read_page(data: bytes, location: str) -> dict[str, Any]:
 
 def read_web_archive(data: bytes, location: str) -> dict[str, Any]:
     """The article of a page that a browser saved as one file (.mhtml); see `read_page`."""
-    entities = email.message_from_bytes(data).walk()
     page = next(
-        (entity for entity in entities if entity.get_content_type() == "text/html"),
+        (
+            entity
+            for entity in email.message_from_bytes(data).walk()
+            if entity.get_content_type() == "text/html"
+        ),
         None,
     )
     if page is None:

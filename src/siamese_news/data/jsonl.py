@@ -49,8 +49,9 @@ def decode_object(line: bytes) -> dict[str, Any]:
     """The JSON object of a line, as by `decode_value`; another value is a `BadRow`."""
     record = decode_value(line)
     if not isinstance(record, dict):
-        message = f"{kind(record)}, expected a JSON object with fields"
-        raise BadRow("not an object", message)
+        raise BadRow(
+            "not an object", f"{kind(record)}, expected a JSON object with fields"
+        )
     return record
 
 

@@ -287,13 +287,16 @@ def _problem(path: Path) -> str:
             return f"has {key} of {size:,}, expected at most {min(limits):,}"
         # The settings of a transformer go to the functions that open it: folders to write to, other
         # places of a tokenizer, methods of the model.
-        is_option = value and key.endswith(("_args", "_kwargs", "_name_or_path"))
         if (
             key in ("auto_map", "custom_pipelines")
             or (key in ("trust_remote_code", "use_kernels") and value)
             or ("attn_implementation" in key and "/" in str(value))
             or (key == "method" and value != "forward")
-            or (name.startswith("sentence_") and is_option)
+            or (
+                value
+                and name.startswith("sentence_")
+                and key.endswith(("_args", "_kwargs", "_name_or_path"))
+            )
         ):
             return f"has {key!r}, which names code or what the library should do"
         if isinstance(value, str) and (

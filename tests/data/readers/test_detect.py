@@ -176,8 +176,15 @@ def test_rows_can_be_numbered(write):
         (
             "page.csv",
             "<!DOCTYPE html>\n<html>",
-            "a web page, which is read as an article",
+            "a web page: name it with --articles",
         ),
+        (
+            "t.xls",
+            "<table><tr><td>id</td><td>text</td></tr></table>",
+            r"a web page: .*some programs call \.xls, is read if it is saved as \.xlsx",
+        ),
+        ("p.duckdb", bytes(8) + b"DUCK" + bytes(90), "a database"),
+        ("p.warc", "WARC/1.0\r\n", "an archive of web pages"),
         ("p.parquet", b"PAR1 and no more", "not a Parquet file"),
         ("p.json", " [ ]\n", "the file is empty"),
         (

@@ -441,10 +441,10 @@ def annotator_name(text: str) -> str:
 
 
 def _row(judgment: Judgment) -> dict[str, Any]:
-    names = ("at", "post", "label", "annotator", "note", "copies")
-    values = {name: getattr(judgment, name) for name in names}
     return {"n": judgment.number} | {
-        name: value for name, value in values.items() if value
+        name: value
+        for name in ("at", "post", "label", "annotator", "note", "copies")
+        if (value := getattr(judgment, name))
     }
 
 

@@ -105,9 +105,8 @@ def read_rows(path: Path, columns: Sequence[str] = _LABELS) -> Iterator[RawLabel
     elif start == "{" and '"n"' in text.partition(":")[0]:
         for judgment in read_judgments(path):
             article, _, post = judgment.post.rpartition("\t")
-            location = f"{path}:{judgment.number}"
             yield RawLabel(
-                location,
+                f"{path}:{judgment.number}",
                 "",
                 post,
                 article,
@@ -275,8 +274,7 @@ def _raw(location: str, row: dict[str, Any]) -> RawLabel:
         **row,
         "label": _said(location, {str(name).lower(): row[name] for name in row}),
     }
-    names = ("key", "post", "article", "label", "text", "check", "annotator")
-    values = (row_values.get(name) for name in names)
+    values = map(row_values.get, "key post article label text check annotator".split())
     cells = ("" if value is None else clean_text(str(value)) for value in values)
     return RawLabel(location, *cells)
 
@@ -479,8 +477,11 @@ def _write_json(stream: Any, records: Sequence[Mapping[str, str]], format: str) 
         if format == "jsonl":
             rows.append({**record, "label": None})
         elif format == "prodigy":
-            names = ("key", "post", "article", "link", "check")
-            meta = {name: record[name] for name in names if record[name]}
+            meta = {
+                name: record[name]
+                for name in ("key", "post", "article", "link", "check")
+                if record[name]
+            }
             rows.append({"text": record["text"], "label": "RELEVANT", "meta": meta})
         else:
             data = {

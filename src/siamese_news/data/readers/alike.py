@@ -78,10 +78,9 @@ def _form(value: Any) -> Any:
         ValueError: it has several objects in a list, which tell more together.
     """
     if isinstance(value, dict):
-        pairs = value.items()
         return tuple(
             (n, v if n in _DECIDING and isinstance(v, str) else _form(v))
-            for n, v in pairs
+            for n, v in value.items()
         )
     if isinstance(value, list):
         objects = [item for item in value if isinstance(item, dict)]

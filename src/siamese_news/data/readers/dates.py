@@ -229,8 +229,7 @@ def _day(text: str, order: str) -> tuple[int, int, int]:
     for count in (1, 2, 3):  # "tháng mười" is October, "tháng mười một" November
         runs = map("".join, zip(*(words[n:] for n in range(count)), strict=False))
         # Hebrew has a letter in front of the names of its months.
-        numbers_of = (_months().get(run.lstrip("ב")) for run in runs)
-        months = {number for number in numbers_of if number} or months
+        months = {n for run in runs if (n := _months().get(run.lstrip("ב")))} or months
     if len(months) > 1 and "mar" in words:  # a Tuesday of French, Spanish, Italian
         months.discard(3)
     numbers = re.findall(r"\d+", text)
@@ -259,10 +258,9 @@ def _halves() -> dict[str, int]:
     # Plain dates need no names, and importing them takes a twentieth of a short search.
     from dateparser.data.languages_info import language_order
 
-    order = (*language_order, *_LANGUAGES)  # ours count where two have one name
     names = {
         _joined(name): hours
-        for language in order
+        for language in (*language_order, *_LANGUAGES)  # ours count where two have one
         if "-" not in language
         for half, hours in (("am", 0), ("pm", 12))
         for name in _names_in(language, half)
@@ -309,8 +307,8 @@ def _months() -> dict[str, int]:
                 # "de novembre" and "нояб." are a word with others around it; "تشرين الثاني" is two.
                 for word in {_joined(name), *_words(name)}:
                     if len(word) > 2 or (len(word) == 2 and not word.isascii()):
-                        agrees = numbers.get(word, number) == number
-                        numbers[word] = number if agrees else 0
+                        if numbers.setdefault(word, number) != number:
+                            numbers[word] = 0
     english = {month[:3]: number for number, month in enumerate(_ENGLISH, 1)}
     return numbers | english | {"listopadu": 11, "listopada": 10}  # Czech, Croatian
 

@@ -428,11 +428,8 @@ def _with_order(
     """The fields with the form of the dates: the user's, or what the first of them tell."""
     if fields is None or "created_at" not in fields.metadata:
         return fields
-    name = fields.metadata["created_at"]
-    return replace(
-        fields,
-        dates=(choice.date_format or order_of(value_at(r, name) for r in records)),
-    )
+    dates = (value_at(record, fields.metadata["created_at"]) for record in records)
+    return replace(fields, dates=choice.date_format or order_of(dates))
 
 
 def _is_record(line: bytes) -> bool:

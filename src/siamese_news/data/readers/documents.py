@@ -175,10 +175,10 @@ def document_rows(
     except BadRow as bad:
         yield number + 1, bad, ""
     except _UNREADABLE as error:
-        reason = " ".join(str(error).split())[:120]
         message = (
-            f"after record {number:,} the JSON cannot be read further ({reason}); the rest of the "
-            "file is not read: fetch or make it again"
+            f"after record {number:,} the JSON cannot be read further "
+            f"({' '.join(str(error).split())[:120]}); the rest of the file is not read: fetch or make "
+            "it again"
         )
         yield number + 1, BadRow("damaged file", message), ""
 
@@ -228,8 +228,10 @@ def _objects(head: bytes) -> tuple[list[str], list[str]]:
             if event == "start_map":
                 paths[path] = None
     arrays = [p for p in paths if f".{p}".endswith((f".{_ITEM}", f"{_ITEM}.node"))]
-    alone = [path for path in paths if path and _ITEM not in path.split(".")]
-    return sorted(arrays, key=lambda path: path.count("."))[:20], alone[:20]
+    return (
+        sorted(arrays, key=lambda path: path.count("."))[:20],
+        [path for path in paths if path and _ITEM not in path.split(".")][:20],
+    )
 
 
 def _prefix(path: str) -> str:
