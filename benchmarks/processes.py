@@ -43,13 +43,15 @@ def measured(
         SystemExit: it failed; the message is its own.
     """
     command: Sequence[Any] = [sys.executable, *map(str, arguments)]
+    # An installation keeps compiled modules, whatever this process was told to do.
+    fixed = {"OMP_NUM_THREADS": str(threads), "PYTHONDONTWRITEBYTECODE": ""}
     started = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", _LAUNCH, *command],
         capture_output=True,
         text=True,
         cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": str(threads), **environment},
+        env={**os.environ, **fixed, **environment},
     )
     seconds = time.perf_counter() - started
     if done.returncode:
