@@ -89,12 +89,11 @@ def read_page(data: bytes, location: str) -> dict[str, Any]:
     lines = {" ".join(line.removeprefix("- ").split()) for line in text.splitlines()}
     short = max(len(line.split()) for line in lines) < _PARAGRAPH
     # What a link shows, and headings with a link in them.
+    linked = "//a | //a//* | //h1[.//a] | //h2[.//a] | //h3[.//a] | //h4[.//a]"
     headlines = len(
         {
             words
-            for element in trafilatura.load_html(data).xpath(
-                "//a | //a//* | //h1[.//a] | //h2[.//a] | //h3[.//a] | //h4[.//a]"
-            )
+            for element in trafilatura.load_html(data).xpath(linked)
             if (words := " ".join(element.text_content().split())) in lines
             and len(words) > 15
         }

@@ -53,15 +53,10 @@ def read_docx(data: bytes, location: str) -> dict[str, Any]:
         document = docx.Document(io.BytesIO(data))
         if document.element.getroottree().docinfo.doctype:
             raise ValueError("it has a document type, which could declare entities")
-        words = clean_text("".join(_words(document.element.body))).split("\n")
+        words = "".join(_words(document.element.body))
+        lines = [line.strip() for line in clean_text(words).split("\n")]
         about = document.core_properties
-        return _article(
-            location,
-            list(map(str.strip, words)),
-            about.title,
-            about.created,
-            about.author,
-        )
+        return _article(location, lines, about.title, about.created, about.author)
 
 
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

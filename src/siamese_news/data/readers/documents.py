@@ -228,10 +228,8 @@ def _objects(head: bytes) -> tuple[list[str], list[str]]:
             if event == "start_map":
                 paths[path] = None
     arrays = [p for p in paths if f".{p}".endswith((f".{_ITEM}", f"{_ITEM}.node"))]
-    return (
-        sorted(arrays, key=lambda path: path.count("."))[:20],
-        [path for path in paths if path and _ITEM not in path.split(".")][:20],
-    )
+    alone = [path for path in paths if path and _ITEM not in path.split(".")]
+    return sorted(arrays, key=lambda path: path.count("."))[:20], alone[:20]
 
 
 def _prefix(path: str) -> str:

@@ -73,14 +73,12 @@ def detect_encoding(head: bytes) -> str:
     letters = _LETTER.findall(western)
     foreign = sum(not letter.isascii() for letter in letters)
     page = _PAGES.get(language_of(western) or "", "cp1252")
-    if foreign <= _FOREIGN * len(letters) and (
-        page != "cp1252"
-        or (
-            "\ufffd" not in western
-            and _IN_WORD.search(western)
-            and not _SIGN_IN_WORD.search(western)
-        )
-    ):
+    is_western = (
+        "\ufffd" not in western
+        and _IN_WORD.search(western)
+        and not _SIGN_IN_WORD.search(western)
+    )
+    if foreign <= _FOREIGN * len(letters) and (page != "cp1252" or is_western):
         return page
     if bad < _LINES:
         return UTF8
