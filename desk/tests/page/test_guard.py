@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from served import Served, found_before
 from tests.commands import in_own_process
 
+from siamese_news.data.articles import SUFFIXES
 from siamese_news.search.report.page import visible
 from siamese_news_desk.cli.desk import _listening
 from siamese_news_desk.page.project import Project
@@ -473,3 +474,11 @@ def test_a_post_has_its_relevance_next_to_its_score_unless_it_is_labeled_blind(s
     assert re.search(r'class="relevance"[^>]*>.*</span>0\.\d\d<', shown)
     blind = json.dumps(served.json("/api/queue?kind=threshold&annotator=a"))
     assert "cluster item" in blind and 'class=\\"relevance' not in blind
+
+
+def test_every_ending_of_an_article_can_be_chosen(served):
+    page = served.ask("/")[1].decode()
+    chosen = re.findall(r'accept="([^"]+)"', page)
+    assert len(chosen) == 2
+    for endings in chosen:
+        assert {*SUFFIXES, ".mhtml", ".gz"} <= {*endings.split(",")}

@@ -22,6 +22,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
+from siamese_news.data.articles import SUFFIXES as ARTICLE_SUFFIXES
 from siamese_news.data.readers.detect import detect
 from siamese_news.data.readers.fields import Choice, UnknownFields
 from siamese_news.data.readers.inputs import Input, input_paths
@@ -209,6 +210,7 @@ def _search_values(desk: Desk) -> dict[str, Any]:
     return {
         "articles": project.inputs("articles"),
         "caps": CAPS,
+        "endings": ",".join((*ARTICLE_SUFFIXES, ".gz", ".zst")),
         "negatives": project.inputs("not"),
         "posts": project.inputs("posts"),
         "options": project.config()["options"],
