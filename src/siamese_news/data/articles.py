@@ -88,14 +88,16 @@ def read_page(data: bytes, location: str) -> dict[str, Any]:
     }
     lines = {" ".join(line.removeprefix("- ").split()) for line in text.splitlines()}
     short = max(len(line.split()) for line in lines) < _PARAGRAPH
-    # What a link shows, and headings with a link in them.
+    lines.discard("")
+    # What a link shows, and headings with a link in them: of some cards only the teaser, which
+    # comes next, is in the text.
     linked = "//a | //a//* | //h1[.//a] | //h2[.//a] | //h3[.//a] | //h4[.//a]"
     headlines = len(
         {
             words
             for element in trafilatura.load_html(data).xpath(linked)
-            if (words := " ".join(element.text_content().split())) in lines
-            and len(words) > 15
+            if len(words := _line_of(element)) > 10  # no name of a section
+            and not lines.isdisjoint((words, _line_of(element.getnext())))
         }
     )
     front_page = headlines >= _MANY and short and fields.get("pagetype") != "article"
@@ -105,6 +107,11 @@ def read_page(data: bytes, location: str) -> dict[str, Any]:
         "metadata": {HEADLINES: headlines} if front_page else None,
         **{to: fields.get(name) for to, name in source_names.items()},
     }
+
+
+def _line_of(element: Any) -> str:
+    """The text of an element of a page on one line."""
+    return "" if element is None else " ".join(element.text_content().split())
 
 
 def read_web_archive(data: bytes, location: str) -> dict[str, Any]:
