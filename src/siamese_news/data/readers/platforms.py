@@ -18,6 +18,7 @@ from siamese_news.data.readers.fields import Convert, Converted, Record
 from siamese_news.data.readers.formats import CONTEXT, Format, each
 from siamese_news.data.readers.values import (
     DELETED,
+    Deleted,
     id_value,
     inside,
     is_deleted,
@@ -890,17 +891,18 @@ def _from_hacker_news(item: Record) -> Converted:
         item.get("comment_text") or item.get("story_text") or item.get("text"),
     ]
     post_id = id_value(item.get("id") or item.get("objectID"), "id")
-    post = not any(words) or post_of(
-        post_id,
-        "\n".join(without_html(text_value(word, "text")) for word in words if word),
-        item,
-        "created_at=time|created_at author=by|author url reply_to=parent|parent_id thread=story_id",
-        permalink=f"https://news.ycombinator.com/item?id={post_id}",
-    )
+    post: Post | Deleted | None = DELETED
+    if any(words):
+        post = post_of(
+            post_id,
+            "\n".join(without_html(text_value(word, "text")) for word in words if word),
+            item,
+            "created_at=time|created_at author=by|author url reply_to=parent|parent_id thread=story_id",
+            permalink=f"https://news.ycombinator.com/item?id={post_id}",
+        )
     # Other items have the ids of their answers alone.
     answers = [child for child in item.get("children") or () if type(child) is dict]
-    posts = [DELETED if post is True else post, *each(_from_hacker_news, answers)]
-    return posts if answers else posts[0]
+    return [post, *each(_from_hacker_news, answers)] if answers else post
 
 
 @_known(
