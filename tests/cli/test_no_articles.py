@@ -39,6 +39,21 @@ def test_a_front_page_gets_a_remark(tmp_path, card):
     assert "looks like a front page (11 headlines)" in remark
 
 
+@pytest.mark.parametrize(
+    "headline", ["水库大坝开裂", "水門が壊れた", "Плотина дала трещину"]
+)
+def test_headlines_of_few_signs_are_headlines(tmp_path, headline):
+    pytest.importorskip("trafilatura")
+    cards = (
+        LINK_FIRST.format(n=n, title=headline, teaser=f"{n}: {TEASER}")
+        for n in range(9)
+    )
+    path = tmp_path / "front.html"
+    path.write_text(page("<!-- a card -->".join(cards)))
+    (remark,) = stub_remarks(read_articles([path]))
+    assert "looks like a front page (9 headlines)" in remark
+
+
 @pytest.mark.parametrize("kind", ["article", "website"])
 def test_an_article_that_links_to_others_gets_none(tmp_path, kind):
     pytest.importorskip("trafilatura")

@@ -201,21 +201,12 @@ def _word_parts() -> dict[str, bytes]:
 
 def html(data: bytes) -> None:
     """A saved page: parts of one again, in another order, with some bytes changed."""
-    from siamese_news.data.articles import read_articles
-
     choices = Choices(data)
     pieces = [
         HTML[choices.below(len(HTML))] * (1 + choices.below(40))
         for _ in range(choices.below(24))
     ]
-    path = written("page.html", choices.spliced(b"".join(pieces)))
-    try:
-        with suppress(InputError):
-            for article in read_articles([path], set_aside=len):
-                assert article.id and article.full_text.strip()
-                article.full_text.encode()
-    finally:
-        path.unlink()
+    _read_articles(written("page.html", choices.spliced(b"".join(pieces))))
 
 
 def jsonl(data: bytes) -> None:
@@ -318,10 +309,14 @@ def _read(path: Path) -> None:
 
 def articles(data: bytes) -> None:
     """A file of seed articles."""
+    choices = Choices(data)
+    ending = ARTICLES[choices.below(len(ARTICLES))]
+    _read_articles(written(f"article{ending}", choices.rest()))
+
+
+def _read_articles(path: Path) -> None:
     from siamese_news.data.articles import read_articles
 
-    choices = Choices(data)
-    path = written("article" + ARTICLES[choices.below(len(ARTICLES))], choices.rest())
     try:
         with suppress(InputError):
             for article in read_articles([path], set_aside=len):

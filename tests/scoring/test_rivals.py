@@ -11,7 +11,7 @@ from tests.commands import siamese_news as process
 from siamese_news import InputError, Searcher, open_model
 from siamese_news.data.sources import open_source
 from siamese_news.scoring import mixture, observe_all, open_scorer
-from siamese_news.scoring.rivals import after_rivals, one_story, rival_weights
+from siamese_news.scoring.rivals import after_rivals, rival_weights, same_story
 from siamese_news.search.query import Query
 from siamese_news.search.seeds import Seeds
 
@@ -133,7 +133,7 @@ def test_seeds_tell_one_story_as_far_as_one_finds_the_posts_of_the_other(seed):
     generator = np.random.default_rng(seed)
     shares = generator.uniform(0, 0.7, (5, 5))
     alike = generator.uniform(0.4, 0.8, 5)
-    stories = one_story(shares, alike)
+    stories = same_story(shares, alike)
     for row, column in np.ndindex(5, 5):
         share = max(shares[row, column], shares[column, row])
         event = min(np.clip((alike[each] - 0.5) / 0.2, 0, 1) for each in (row, column))
@@ -142,7 +142,7 @@ def test_seeds_tell_one_story_as_far_as_one_finds_the_posts_of_the_other(seed):
 
 
 def test_seeds_whose_posts_are_not_alike_stay_rivals():
-    stories = one_story(np.ones((3, 3)), np.array([0.9, 0.8, 0.2]))
+    stories = same_story(np.ones((3, 3)), np.array([0.9, 0.8, 0.2]))
     assert stories[0, 1] == 1
     assert stories[0, 2] == stories[2, 2] == 0
 
@@ -176,10 +176,10 @@ def test_seeds_of_a_large_event_tell_one_story_though_their_best_posts_differ(
         threshold = 0.6 * np.quantile(scores[finder, :, finder], 0.1)
         for seed in range(3):
             shares[seed, finder] = np.mean(scores[seed, :, finder] >= threshold)
-    expected = one_story(shares, lesson.alike)
-    one = scorer.shared_stories()
-    np.testing.assert_allclose(one, expected, atol=1e-4)
-    assert one[0, 1] > 0.9 and one[0, 2] == one[1, 2] == 0
+    expected = same_story(shares, lesson.alike)
+    shared = scorer.shared_stories()
+    np.testing.assert_allclose(shared, expected, atol=1e-4)
+    assert shared[0, 1] > 0.9 and shared[0, 2] == shared[1, 2] == 0
 
 
 @pytest.mark.slow

@@ -217,6 +217,6 @@ def test_packed_labels_are_named(tmp_path, start):
         list(read_rows(tmp_path / "labels.csv"))
 
 
-def test_an_ending_of_no_sheet_names_no_option_that_some_commands_lack(tmp_path):
-    with pytest.raises(InputError, match=r"\.prodigy\.jsonl$"):
+def test_an_ending_of_no_sheet_names_the_commands_with_an_option(tmp_path):
+    with pytest.raises(InputError, match="sample, audit and certify take --format"):
         format_of(tmp_path / "next.parquet", None)

@@ -47,10 +47,10 @@ from siamese_news.utils.files import open_binary, readable_name, reading
 HEADLINES = "headlines"
 SECTIONS = "sections"
 # What is between articles that somebody put into one file: lines of one mark, and ends of pages.
-# Lines of rights are marks if there are several.
+# Lines of rights are marks if another one follows, which is looked for no further than that.
 _DIVIDER = re.compile(
     r"(?m)^[ \t]*(?:(?:[*•#=~–—-][ \t]*){3,}|# .*)$|\f"
-    r"|^[ \t]*(?:©|\(c\)|Copyright\b).{0,60}\d{4}.*$(?=[\s\S]*^[ \t]*(?:©|\(c\)|Copyright\b))"
+    r"|^[ \t]*(?:©|\(c\)|Copyright\b).{0,60}\d{4}.*$(?=[\s\S]*?^[ \t]*(?:©|\(c\)|Copyright\b))"
 )
 _MANY = 8  # headlines of a front page; an article links to some others
 _PAGE = re.compile(rb"(?i)\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype )?html\b")
@@ -90,13 +90,13 @@ def read_page(data: bytes, location: str) -> dict[str, Any]:
     short = max(len(line.split()) for line in lines) < _PARAGRAPH
     lines.discard("")
     # What a link shows, and headings with a link in them: of some cards only the teaser, which
-    # comes next, is in the text.
+    # comes next, is in the text. Names of sections are short, in bytes in every script.
     linked = "//a | //a//* | //h1[.//a] | //h2[.//a] | //h3[.//a] | //h4[.//a]"
     headlines = len(
         {
             words
             for element in trafilatura.load_html(data).xpath(linked)
-            if len(words := _line_of(element)) > 10  # no name of a section
+            if len((words := _line_of(element)).encode()) > 10
             and not lines.isdisjoint((words, _line_of(element.getnext())))
         }
     )
@@ -299,7 +299,7 @@ def _records(source: Input) -> Records:
         source.spool()
     path = source.path
     assert path is not None
-    if piped or (suffix in _TEXT[:3] and path.stat().st_size):
+    if piped or (suffix in _TEXT and suffix != ".ris" and path.stat().st_size):
         suffix = _sniffed(path, name)
     if suffix in (*LINES, ".json"):
         yield from _json(path, name, suffix)

@@ -19,13 +19,14 @@ from siamese_news.scoring.basis import Basis, Setting
 from siamese_news.scoring.evidence import COMPARED, FIRST
 from siamese_news.scoring.lesson import Lesson, learn, shared_with
 from siamese_news.scoring.parts import score_parts
+from siamese_news.scoring.pool_state import PoolState
 from siamese_news.scoring.post_features import EncodedOnce, PostReader, Posts
 from siamese_news.scoring.rivals import (
     COMPARED_POSTS,
     EVENT,
     FINDS,
     POSTS_FOR_EACH,
-    one_story,
+    same_story,
 )
 from siamese_news.scoring.scorer import Content, Observer, ScoreParts, Scorer
 from siamese_news.text.languages import BACKGROUND, function_words, language_of_seed
@@ -133,18 +134,19 @@ class MixtureScorer(Scorer):
         alike = self.lesson.alike
         events = np.flatnonzero(alike > EVENT[0])
         shares = np.zeros((len(alike), len(alike)))
-        shares[np.ix_(events, events)] = self._found_shares(events)
-        return one_story(shares, alike)
+        shares[np.ix_(events, events)] = self._found_shares(self.lesson.pool, events)
+        return same_story(shares, alike)
 
-    def _found_shares(self, articles: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _found_shares(
+        self, pool: PoolState, articles: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
         """(n, n) of the best posts of each of n articles (row), the share that each finds."""
-        assert self.lesson is not None
-        pool = self.lesson.pool
         # In a small pool any two articles share much of a long list.
         count = min(COMPARED_POSTS, pool.counts.posts // POSTS_FOR_EACH)
 
         def scored() -> Iterator[tuple[int, NDArray[np.float32]]]:
-            # Scores (n, P) of each article's best posts: of many articles too many to keep.
+            # Scores (n, P) of each article's best posts. They are computed twice: those of many
+            # articles are too many to keep.
             for members, union, lists in pool.candidates.together(
                 articles.tolist(), count
             ):

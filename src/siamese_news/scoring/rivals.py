@@ -2,7 +2,7 @@
 
 Of the posts that fail in a list, most fit another seed better that tells another story. But several
 seeds may tell one story, or parts of one, and share their posts; so a seed is a rival of another as
-far as their words differ, and as far as they do not find the same posts about one event.
+far as their words differ, and as far as neither finds the other's best posts about one event.
 """
 
 from collections.abc import Sequence
@@ -59,11 +59,10 @@ def rival_weights(model: TextModel, articles: Sequence[str]) -> NDArray[np.float
     differ = languages[:, None] != languages[None, :]
     rivals[differ] = 0
     # Sums differ in their last digits.
-    rounded: NDArray[np.float32] = np.round(rivals, 4)
-    return rounded
+    return np.round(rivals, 4).astype(np.float32)
 
 
-def one_story(
+def same_story(
     shares: NDArray[np.float64], alike: NDArray[np.float64]
 ) -> NDArray[np.float32]:
     """(A, A) how far each two seeds tell one story, from 0 to 1, by what they find.

@@ -74,6 +74,15 @@ def test_pages_of_servers_and_offers_are_named(tmp_path, page):
     assert len(stub_remarks(read_articles(tmp_path / "a.txt"))) == 1
 
 
+def test_a_long_list_of_rights_is_read_line_by_line(tmp_path):
+    """Not each line up to the end of the text, which would take hours."""
+    (tmp_path / "a.txt").write_text(
+        "A flood\n" + "© 2026 The Tansy Post\nx\n" * 200_000
+    )
+    (article,) = read_articles(tmp_path)
+    assert SECTIONS not in article.metadata
+
+
 def test_an_article_that_begins_with_a_number_is_none(tmp_path):
     (tmp_path / "a.txt").write_text("404 cellars under water\nThe weir gave way.")
     assert stub_remarks(read_articles(tmp_path / "a.txt")) == []

@@ -137,3 +137,17 @@ def test_a_file_of_long_posts_may_be_named_with_the_posts(tmp_path):
         assert not stream.skipped.unknown
     with pytest.raises(InputError, match=r"read with its tweets\.js: name that file"):
         open_posts(tmp_path / "note-tweet.js")
+
+
+def test_only_the_files_of_an_archive_are_read_with_others(tmp_path):
+    """A table whose name begins like that of an archive's file is a table of its own."""
+    for name in ("tweets", "note-tweets"):
+        (tmp_path / f"{name}.csv").write_text(f"id,text\n{name},a flood\n")
+    assert {post.id for post in open_posts([tmp_path])} == {"tweets", "note-tweets"}
+
+
+def test_the_names_of_an_archive_may_have_capitals(tmp_path):
+    archive(tmp_path, [("7", LONG[:270] + "… https://t.co/a1")], [("1", LONG)])
+    for name in ("tweets.js", "note-tweet.js"):
+        (tmp_path / name).rename(tmp_path / name.title())
+    assert [post.text for post in open_posts([tmp_path])] == [LONG]

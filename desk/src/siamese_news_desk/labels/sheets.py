@@ -432,7 +432,7 @@ def format_of(path: Path, format: str | None) -> str:
             return format_of_ending
     raise InputError(
         f"{path}: the format of the sheet is unknown; expected a name that ends with .csv, .jsonl, "
-        ".json (Label Studio) or .prodigy.jsonl"
+        ".json (Label Studio) or .prodigy.jsonl; sample, audit and certify take --format as well"
     )
 
 

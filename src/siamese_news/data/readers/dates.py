@@ -260,7 +260,8 @@ def _halves() -> dict[str, int]:
 
     names = {
         _joined(name): hours
-        for language in (*language_order, *_LANGUAGES)  # ours count where two have one
+        # Ours count where two languages have one name.
+        for language in (*language_order, *_LANGUAGES)
         if "-" not in language
         for half, hours in (("am", 0), ("pm", 12))
         for name in _names_in(language, half)

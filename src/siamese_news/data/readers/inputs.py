@@ -26,7 +26,7 @@ LINES = (".jsonl", ".ndjson")
 PARQUET = (".parquet", ".pq")
 _PACKED = (".gz", ".zst")
 _PIPE = 2**16  # bytes of a pipe that are read at once
-_ARCHIVE = re.compile(r"(note-)?tweets?(-part\d+)?\.js", re.IGNORECASE)
+_TWEETS = re.compile(r"tweets?(-part\d+)?\.js", re.IGNORECASE)
 
 
 class Input:
@@ -171,13 +171,21 @@ def input_paths(
                 if os.path.islink(path):
                     real = (path.resolve().parent, path.resolve().name)
                 paths.setdefault(real, path)
-    archives = {p.parent for p in paths.values() if p and p.name.startswith("tweet")}
-    # The long posts of an archive are read with its tweets.
+    # The long posts of an archive of X are read with its tweets (`long_tweets`).
+    archives = {
+        path.parent for path in paths.values() if path and _TWEETS.fullmatch(path.name)
+    }
     return [
         path
         for path in paths.values()
-        if not (path and path.name.startswith("note-tweet") and path.parent in archives)
+        if not (path and is_note_file(path) and path.parent in archives)
     ]
+
+
+def is_note_file(path: Path) -> bool:
+    """Whether a file has the long posts of an archive of X, by its name."""
+    name = path.name.lower()
+    return name.startswith("note-") and bool(_TWEETS.fullmatch(name[5:]))
 
 
 def _files(source: str, suffixes: Sequence[str], skipped: Skipped) -> list[Path]:
@@ -251,7 +259,7 @@ def plain_suffix(name: str | Path) -> str:
 
 def _is_data(path: Path, folder: Path, suffixes: Sequence[str]) -> bool:
     suffix = plain_suffix(path)
-    if suffix == ".js" and not _ARCHIVE.fullmatch(path.name):
+    if suffix == ".js" and not (_TWEETS.fullmatch(path.name) or is_note_file(path)):
         return False
     if suffix in (".html", ".htm") and any(
         name.endswith("_files") for name in path.relative_to(folder).parts[:-1]

@@ -8,12 +8,12 @@ from pathlib import Path
 from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.documents import document_rows
 from siamese_news.data.readers.fields import Convert, Converted, Record
+from siamese_news.data.readers.inputs import is_note_file
 from siamese_news.data.readers.values import inside, iso_date, unescaped
 from siamese_news.data.records import Post, clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary
 
-_NAMES = "note-tweet*.js"
 _LINKS = re.compile(r"https?://\S+")
 _START = 100  # characters by which a text that is cut off is recognized
 _CUT = "…"
@@ -23,11 +23,6 @@ _NEAR = 600  # seconds between the dates of a post and its note
 LongTexts = dict[str, list[tuple[str, str]]]
 
 
-def note_files(tweets: Path) -> list[Path]:
-    """The files of long posts next to a file of tweets."""
-    return sorted(tweets.parent.glob(_NAMES))
-
-
 def long_texts(tweets: Path) -> tuple[LongTexts, list[str]]:
     """The texts in the files next to a file of tweets, and remarks on what cannot be read.
 
@@ -35,7 +30,7 @@ def long_texts(tweets: Path) -> tuple[LongTexts, list[str]]:
     """
     texts: LongTexts = {}
     remarks: set[str] = set()
-    for path in note_files(tweets):
+    for path in sorted(filter(is_note_file, tweets.parent.iterdir())):
         try:
             with open_binary(path) as stream:
                 for _, record, _ in document_rows(stream, ("item",)):
